@@ -1,0 +1,64 @@
+"""The product on a test cluster, installed as a user would: helm, kubectl, and nothing else."""
+
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cluster.contract import Cluster
+from tests.cluster.images.catalog import postgis_image, product_image
+from tests.cluster.images.names import PRODUCT
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+CHART = CHECKOUT / "charts" / "geogenius"
+POSTGIS = CHECKOUT / "demo" / "manifests" / "postgis.yaml"
+
+
+class InstallationError(Exception):
+    """A command of the installation failed; the message holds what it said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Installation:
+    """A PostGIS and a release of the chart in one namespace of a cluster."""
+
+    cluster: Cluster
+    namespace: str
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    def load_images(self) -> None:
+        """Build what is not built and make it known to the cluster."""
+        for archive in (postgis_image(), product_image()):
+            self.cluster.load_image(archive)
+
+    def database(self) -> None:
+        """Start a PostGIS with its Secrets and wait until it is ready. A second time changes nothing."""
+        self.kubectl("create", "namespace", self.namespace, check=False)
+        self.kubectl("apply", "-f", str(POSTGIS))
+        self.kubectl("rollout", "status", "deployment/postgis", "--timeout=120s")
+
+    def operator(self) -> None:
+        """Install or upgrade the chart and wait until the operator is ready."""
+        repository, _, tag = PRODUCT.rpartition(":")
+        built = product_image().parent.name  # the tag stays when the image changes: this restarts the operator then
+        image = {"image.repository": repository, "image.tag": tag, "operator.podAnnotations.geogenius\\.io/built": built}
+        values = image | dict(self.values)
+        settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
+        release = ["upgrade", "--install", "geogenius", str(CHART), "--namespace", self.namespace]
+        self._run([*self.cluster.helm, *release, *settings, "--wait", "--timeout", "180s"])
+
+    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
+        """Run kubectl in the namespace; what it printed. Raises InstallationError where it fails."""
+        return self._run([*self.cluster.kubectl, "--namespace", self.namespace, *arguments], stdin=stdin, check=check)
+
+    def query(self, statement: str) -> str:
+        """What psql prints for a statement, in the catalog's schema, as the pod of the database sees it."""
+        psql = ["psql", "-X", "-h", "/tmp", "-U", "geogenius", "-v", "ON_ERROR_STOP=1", "-c", statement]  # noqa: S108
+        settings = "PGOPTIONS=-c search_path=geogenius,public"
+        return self.kubectl("exec", "deployment/postgis", "--", "env", settings, *psql)
+
+    def _run(self, command: list[str], *, stdin: str | None = None, check: bool = True) -> str:
+        ended = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)  # noqa: S603
+        if check and ended.returncode != 0:
+            raise InstallationError(f"{' '.join(command)}\n{ended.stdout}{ended.stderr}")
+        return ended.stdout

@@ -1,0 +1,98 @@
+"""The rows of an import: staged page by page, merged set-wise, indexed, verified."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from psycopg import Connection, sql
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from geogenius.catalog.answers import MergeCounts, StoredReject, VerifyReport
+from geogenius.db import Call, Database
+from geogenius.db.sql import load_queries
+from geogenius.domain.area import Reject, StagedArea
+from geogenius.domain.run import Fence, RunId
+
+_QUERIES = load_queries(Path(__file__).parent / "queries" / "areas.sql")
+_COLUMN_TYPES = ("text", "int8", "text", "text", "text", "text", "jsonb", "bytea")
+"""Of copy_staging. `bytea` sends WKB as it is, which is what the binary form of a geometry is."""
+
+
+class Areas:
+    """Areas of a release while a run builds it. Methods that take a Fence raise LeaseLost when it does not hold."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create_staging(self, fence: Fence) -> None:
+        """Makes the empty staging table of the run, in place of an older one."""
+        self._fenced("create_staging", Call.WAITING, fence)
+
+    def stage(self, fence: Fence, artifact: str, areas: Sequence[StagedArea], rejects: Sequence[Reject]) -> None:
+        """Writes one page of an artifact, all or nothing. Not repeatable: a repeated area counts as a duplicate."""
+        with self._database.connection(Call.PAGE) as connection:
+            row = connection.execute(_QUERIES["assert_staging"], _pair(fence)).fetchall()[0]
+            if areas:
+                _copy(connection, row["staging"], artifact, areas)
+            if rejects:
+                connection.execute(_QUERIES["record_rejects"], _reject_arrays(fence.run_id, artifact, rejects))
+
+    def merge(self, fence: Fence) -> MergeCounts:
+        """Builds the tables of the release from the staged areas; repeating it builds them anew.
+
+        Rows whose geometry leaves no polygon, and all but the first row of each area key, become rejects.
+        """
+        return MergeCounts(**self._fenced("merge_staging", Call.BULK, fence))
+
+    def index(self, fence: Fence) -> None:
+        """Indexes the tables of the release; repeating it adds what is missing."""
+        self._fenced("index_release", Call.BULK, fence)
+
+    def verify(self, fence: Fence) -> VerifyReport:
+        """Checks the release and keeps the report, which completion asks for; repeatable."""
+        report = self._fenced("verify_release", Call.BULK, fence)["report"]
+        return VerifyReport(report["ok"], tuple(report["failures"]), report["area_count"], report["boundary_count"])
+
+    def rejects(self, run_id: RunId, limit: int) -> list[StoredReject]:
+        """The first rejects of a run in the order of its files."""
+        with self._database.connection() as connection:
+            rows = connection.execute(_QUERIES["list_rejects"], {"run": run_id, "limit": limit}).fetchall()
+        return [StoredReject(**row) for row in rows]
+
+    def reject_count(self, run_id: RunId) -> int:
+        """How many rows of a run were rejected so far."""
+        with self._database.connection() as connection:
+            count: int = connection.execute(_QUERIES["count_rejects"], {"run": run_id}).fetchall()[0]["rejected"]
+        return count
+
+    def _fenced(self, name: str, call: Call, fence: Fence) -> DictRow:
+        with self._database.connection(call) as connection:
+            return connection.execute(_QUERIES[name], _pair(fence)).fetchall()[0]
+
+
+def _copy(connection: Connection[DictRow], staging: str, artifact: str, areas: Sequence[StagedArea]) -> None:
+    statement = sql.SQL(_QUERIES["copy_staging"]).format(staging=sql.Identifier(staging))
+    with connection.cursor() as cursor, cursor.copy(statement) as copy:
+        copy.set_types(_COLUMN_TYPES)
+        for area in areas:
+            attributes = Jsonb(area.attributes)
+            copy.write_row(
+                (artifact, area.position, area.authority, area.area_type, area.code, area.name, attributes, area.wkb)
+            )
+
+
+def _reject_arrays(run_id: RunId, artifact: str, rejects: Sequence[Reject]) -> dict[str, Any]:
+    return {
+        "run": run_id,
+        "artifact": artifact,
+        "positions": [reject.position for reject in rejects],
+        "reasons": [reject.reason for reject in rejects],
+        "byte_offsets": [reject.byte_offset for reject in rejects],
+        "details": [reject.detail for reject in rejects],
+    }
+
+
+def _pair(fence: Fence) -> dict[str, UUID]:
+    return {"run": fence.run_id, "executor": fence.executor_id}

@@ -1,0 +1,57 @@
+"""The command line: assembles the commands, and maps every error to an exit code in one place."""
+
+import logging
+import sys
+
+import click
+
+import geogenius
+from geogenius.cli.controller import controller
+from geogenius.cli.crd import crd
+from geogenius.cli.execute import execute
+from geogenius.cli.import_ import import_
+from geogenius.cli.migrate import migrate
+from geogenius.cli.status import status
+from geogenius.domain.errors import GeogeniusError, InvalidRequest, Misconfigured, Unavailable
+from geogenius.importer.exit_code import INTERNAL, REFUSED, UNAVAILABLE, USAGE
+
+logger = logging.getLogger(__name__)
+
+
+@click.group()
+@click.version_option(geogenius.__version__)
+def cli() -> None:
+    """Import named geographic areas into a versioned PostGIS catalog."""
+
+
+for command in (controller, crd, execute, import_, migrate, status):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        sys.exit(cli(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(USAGE)
+    except click.Abort:
+        sys.exit(USAGE)
+    except GeogeniusError as error:
+        click.echo(f"{error.reason}: {error}", err=True)
+        sys.exit(_exit_code(error))
+    except Exception:
+        logger.exception("internal error")
+        sys.exit(INTERNAL)
+
+
+def _exit_code(error: GeogeniusError) -> int:
+    match error:
+        case Misconfigured():
+            return USAGE
+        case InvalidRequest():
+            return REFUSED
+        case Unavailable():
+            return UNAVAILABLE
+        case _:
+            return INTERNAL

@@ -1,0 +1,124 @@
+"""kopf, used for what it is good at: watching. Each event becomes a key; nothing else happens in a handler.
+
+kopf runs in a thread and an event loop of its own, because it cancels foreign tasks of its loop when it stops. It
+ends for good on a watch error it does not know; then this watch is over, and the process must end with it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import kopf
+
+from geogenius.controller.keyed_queue import Key
+from geogenius.kube.resources import GROUP, KIND, OUR_JOBS_SELECTOR, PLURAL, VERSION
+
+logger = logging.getLogger(__name__)
+
+SERVER_TIMEOUT_SECONDS = 240
+"""A watch is renewed at least this often; an int, because the API server parses `timeoutSeconds` as one."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchOptions:
+    """What is watched, and as whom. No namespaces means all of them."""
+
+    namespaces: tuple[str, ...]
+    kubeconfig: Path | None
+
+
+class Watch:
+    """Feeds keys of changed requests, and of requests whose Job changed, to `add`."""
+
+    def __init__(self, options: WatchOptions, add: Callable[[str, Key], None]) -> None:
+        self._options = options
+        self._add = add
+        self._stop = threading.Event()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
+        self._last_event = monotonic()
+
+    def start(self) -> None:
+        """Begin to watch; the first thing that comes is every existing object."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Ask kopf to end and wait this long for it."""
+        self._stop.set()
+        self._thread.join(seconds)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the watch still runs. Once it has ended it does not come back."""
+        return self._thread.is_alive()
+
+    @property
+    def ready(self) -> bool:
+        """Whether kopf has started watching."""
+        return self._ready.is_set()
+
+    def seconds_since_event(self) -> float:
+        """How long nothing was seen."""
+        return monotonic() - self._last_event
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(
+                kopf.operator(
+                    registry=self._registry(),
+                    settings=_kopf_settings(),
+                    clusterwide=not self._options.namespaces,
+                    namespaces=self._options.namespaces,
+                    standalone=True,
+                    stop_flag=self._stop,
+                    ready_flag=self._ready,
+                )
+            )
+        except Exception:
+            logger.exception("the watch has ended")
+
+    def _registry(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+
+        @kopf.on.login(registry=registry)
+        def login(settings: kopf.OperatorSettings, **_: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401  by keyword
+            if self._options.kubeconfig is None:
+                return kopf.login_with_service_account(logger=logger, settings=settings)
+            return kopf.login_with_kubeconfig(logger=logger, settings=settings)
+
+        @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
+        def request_changed(namespace: str | None, name: str, **_: Any) -> None:  # noqa: ANN401
+            self._seen("request", Key(namespace or "", name))
+
+        @kopf.on.event("batch", "v1", "jobs", registry=registry)
+        def job_changed(namespace: str | None, meta: kopf.Meta, **_: Any) -> None:  # noqa: ANN401
+            for owner in meta.get("ownerReferences", ()):
+                if owner.get("kind") == KIND:
+                    self._seen("job", Key(namespace or "", owner["name"]))
+
+        return registry
+
+    def _seen(self, kind: str, key: Key) -> None:
+        self._last_event = monotonic()
+        self._add(kind, key)
+
+
+def _kopf_settings() -> kopf.OperatorSettings:
+    settings = kopf.OperatorSettings()
+    settings.scanning.disabled = True  # no rights on definitions and namespaces are needed
+    settings.posting.enabled = False  # kopf's events are not de-duplicated
+    settings.watching.server_timeout = SERVER_TIMEOUT_SECONDS
+    settings.watching.client_timeout = SERVER_TIMEOUT_SECONDS + 30
+    settings.watching.connect_timeout = 5
+    settings.watching.reconnect_backoff = 1  # a server that keeps answering 410 would be listed without a pause
+    settings.watching.chunk_size = 500
+    settings.watching.label_selectors["batch/v1", "jobs"] = OUR_JOBS_SELECTOR
+    settings.networking.request_timeout = 20
+    settings.networking.connect_timeout = 5
+    settings.queueing.exit_timeout = 5
+    return settings

@@ -1,0 +1,5 @@
+-- The clock of the catalog: the start of the transaction, unless the session sets `geogenius.now` (tests do).
+create or replace function catalog_now() returns timestamptz
+language sql stable parallel safe set search_path from current as $$
+    select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, now())
+$$;

@@ -1,0 +1,43 @@
+-- Locks of the catalog, always taken in this order:
+--   release (advisory) -> publication (advisory) -> collection row -> run row -> lease row -> release tables.
+-- Advisory keys derive from text, so they can be taken before any row exists.
+
+-- Refuses on purpose: an SQLSTATE and a word in DETAIL, which db/errors.py maps. Nobody parses the message.
+create or replace function refuse(code text, word text, message text) returns void
+language plpgsql set search_path from current as $$
+begin
+    raise exception using errcode = code, detail = word, message = message;
+end
+$$;
+
+-- Serialises prepare, claim and fail of one release. Locks: release.
+create or replace function lock_release(collection_key text, release_key text) returns void
+language sql set search_path from current as $$
+    select pg_advisory_xact_lock(hashtextextended(format('geogenius release %s %s', collection_key, release_key), 0))
+$$;
+
+-- The same, for the release of a run; does nothing for an unknown run. Locks: release.
+create or replace function lock_release_of(run uuid) returns void
+language plpgsql set search_path from current as $$
+begin
+    perform lock_release(c.key, r.release_key)
+    from import_run i join release r on r.id = i.release_id join collection c on c.id = r.collection_id
+    where i.id = run;
+end
+$$;
+
+-- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
+create or replace function lock_publication(collection_key text) returns void
+language sql set search_path from current as $$
+    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s', collection_key), 0))
+$$;
+
+-- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.
+-- Locks: run row, lease row (both FOR UPDATE).
+create or replace function lock_run(run uuid) returns void
+language plpgsql set search_path from current as $$
+begin
+    perform from import_run where id = run for update;
+    perform from import_run_lease where run_id = run for update;
+end
+$$;

@@ -1,0 +1,35 @@
+-- Names of the tables of a run and of a release: hexadecimal only, so no caller's text reaches an identifier.
+create or replace function staging_table(run uuid) returns text
+language sql immutable set search_path from current as $$ select 'staging_' || replace(run::text, '-', '') $$;
+
+create or replace function release_table(parent text, release uuid) returns text
+language sql immutable set search_path from current as $$ select parent || '_' || replace(release::text, '-', '') $$;
+
+-- Makes the empty staging table of a run, in place of an older one. Unlogged: it never outlives its run.
+-- Locks: those of the fence, the table. Errors: those of the fence.
+create or replace function create_staging(run uuid, executor uuid) returns void
+language plpgsql set search_path from current as $$
+begin
+    perform assert_import_write(run, executor, array['staging']::run_state[]);
+    execute format('drop table if exists %I', staging_table(run));
+    execute format($ddl$
+        create unlogged table %I (
+            id bigint generated always as identity, artifact text not null, position bigint not null,
+            authority text not null, area_type text not null, code text not null, name text,
+            attributes jsonb not null, geom geometry(MultiPolygon, 4326) compression lz4
+        )
+    $ddl$, staging_table(run));
+end
+$$;
+
+-- Keeps rows that cannot be imported. Repeating one keeps the first. Set-wise: the arrays have one length.
+-- Locks: the rows (the caller has passed the fence in this transaction).
+create or replace function record_rejects(
+    run uuid, artifact text, positions bigint[], reasons text[], byte_offsets bigint[], details text[]
+) returns void
+language sql set search_path from current as $$
+    insert into import_reject (run_id, artifact, position, reason, byte_offset, detail)
+    select run, artifact, r.position, r.reason, r.byte_offset, left(r.detail, 200)
+    from unnest(positions, reasons, byte_offsets, details) r (position, reason, byte_offset, detail)
+    on conflict do nothing
+$$;

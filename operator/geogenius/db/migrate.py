@@ -1,0 +1,151 @@
+"""Brings a database to the schema of this program: numbered migrations, then all functions anew."""
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import psycopg
+from psycopg import Connection, errors, sql
+from psycopg.rows import DictRow
+
+from geogenius.db.pool import Database
+from geogenius.db.sql import literal, load_queries
+from geogenius.db.timeouts import Call
+from geogenius.domain.errors import Misconfigured
+
+_HOME = Path(__file__).parent
+_QUERIES = load_queries(_HOME / "queries" / "migrate.sql")
+_FUNCTIONS = "functions"
+_MINIMUM_POSTGRES = 15
+_MINIMUM_POSTGIS = 3
+
+
+class SchemaState(StrEnum):
+    """How the schema of a database stands to this program."""
+
+    CURRENT = "current"
+    OUTDATED = "outdated"
+    NEWER = "newer"
+
+
+@dataclass(frozen=True, slots=True)
+class SqlFile:
+    """A file to be executed as a whole."""
+
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """sha256 of the text, in hexadecimal."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+def read_files(folder: Path) -> list[SqlFile]:
+    """The `.sql` files of a folder in the order of their numbers."""
+    return [SqlFile(path.name, path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.sql"))]
+
+
+def migrations() -> list[SqlFile]:
+    """The migrations of this program, oldest first."""
+    return read_files(_HOME / "migrations")
+
+
+def functions() -> list[SqlFile]:
+    """The functions and views of this program; later files build on earlier ones."""
+    return read_files(_HOME / _FUNCTIONS)
+
+
+def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]:
+    """Applies what is missing and gives its names; a second call applies nothing and renews the functions.
+
+    Each file is one transaction, all under one advisory lock. Raises Misconfigured for an old PostgreSQL, a missing
+    PostGIS, a file that was edited after it was applied, and a database that is newer than this program.
+    """
+    files = migrations() if files is None else files
+    with database.dedicated(Call.BULK) as connection:
+        connection.execute(_QUERIES["lock_migration"], {"schema": database.schema})
+        schema = sql.Identifier(database.schema)
+        connection.execute(sql.SQL(_QUERIES["create_schema"]).format(schema=schema))
+        _require_server(connection)
+        connection.execute(sql.SQL(_QUERIES["create_schema_migration"]).format(schema=schema))
+        missing = _missing(files, _applied(connection))
+        for file in missing:
+            _apply(connection, file.name, file.checksum, [file])
+        _apply(connection, _FUNCTIONS, _functions_checksum(), functions())
+    return [file.name for file in missing]
+
+
+def schema_state(database: Database) -> SchemaState:
+    """Compares a database with this program; changes nothing. Misconfigured for an edited file."""
+    with database.dedicated() as connection:
+        table = f"{database.schema}.schema_migration"
+        present = connection.execute(_QUERIES["has_schema_migration"], {"table": table}).fetchone()
+        applied = _applied(connection) if present and present["present"] else {}
+    if _unknown(migrations(), applied):
+        return SchemaState.NEWER
+    current = not _missing(migrations(), applied) and applied.get(_FUNCTIONS) == _functions_checksum()
+    return SchemaState.CURRENT if current else SchemaState.OUTDATED
+
+
+def _missing(files: list[SqlFile], applied: dict[str, str]) -> list[SqlFile]:
+    if unknown := _unknown(files, applied):
+        raise Misconfigured(
+            f"the database is newer than this program, which does not know {', '.join(unknown)}", reason="SchemaNewer"
+        )
+    for file in files:
+        if applied.get(file.name, file.checksum) != file.checksum:
+            raise Misconfigured(f"{file.name} was edited after it was applied to this database", reason="SchemaEdited")
+    return [file for file in files if file.name not in applied]
+
+
+def _unknown(files: list[SqlFile], applied: dict[str, str]) -> list[str]:
+    return sorted(applied.keys() - {file.name for file in files} - {_FUNCTIONS})
+
+
+def _functions_checksum() -> str:
+    return SqlFile(_FUNCTIONS, "".join(file.text for file in functions())).checksum
+
+
+def _applied(connection: Connection[DictRow]) -> dict[str, str]:
+    return {row["name"]: row["checksum"] for row in connection.execute(_QUERIES["applied_migrations"])}
+
+
+def _apply(connection: Connection[DictRow], name: str, checksum: str, files: list[SqlFile]) -> None:
+    with connection.transaction():
+        for file in files:
+            _execute(connection, file)
+        connection.execute(_QUERIES["record_migration"], {"name": name, "checksum": checksum})
+
+
+def _execute(connection: Connection[DictRow], file: SqlFile) -> None:
+    try:
+        connection.execute(literal(file.text))
+    except psycopg.Error as error:
+        error.add_note(f"in {file.name}, line {_line(file.text, error.diag.statement_position)}")
+        raise
+
+
+def _line(text: str, position: str | None) -> int:
+    """The line of a character position as PostgreSQL counts, from 1."""
+    return text[: int(position) - 1].count("\n") + 1 if position else 1
+
+
+def _require_server(connection: Connection[DictRow]) -> None:
+    major = connection.info.server_version // 10000
+    if major < _MINIMUM_POSTGRES:
+        raise Misconfigured(f"PostgreSQL {major} is too old: {_MINIMUM_POSTGRES} or newer is needed")
+    found = connection.execute(_QUERIES["postgis_version"]).fetchone() or _create_postgis(connection)
+    if int(found["extversion"].split(".")[0]) < _MINIMUM_POSTGIS:
+        raise Misconfigured(f"PostGIS {found['extversion']} is too old: {_MINIMUM_POSTGIS} or newer is needed")
+    if not found["reachable"]:
+        raise Misconfigured(f"PostGIS is in schema {found['nspname']}; it must be in public or in the catalog's own")
+
+
+def _create_postgis(connection: Connection[DictRow]) -> DictRow:
+    try:
+        connection.execute(_QUERIES["create_postgis"])
+    except (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile) as error:
+        raise Misconfigured("PostGIS is missing: a superuser must run CREATE EXTENSION postgis") from error
+    return connection.execute(_QUERIES["postgis_version"]).fetchall()[0]

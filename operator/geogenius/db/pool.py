@@ -1,0 +1,110 @@
+"""Connections: pooled for short transactions, dedicated for heartbeats, locks and migrations."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from geogenius.db.errors import translated
+from geogenius.db.sql import load_queries
+from geogenius.db.timeouts import CONNECT, DEAD_PEER, IDLE_IN_TRANSACTION, STATEMENT, Call, milliseconds
+from geogenius.domain.errors import DatabaseUnavailable, Misconfigured
+
+_QUERIES = load_queries(Path(__file__).parent / "queries" / "session.sql")
+_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+
+
+class Database:
+    """One database with our schema. Nothing is connected before the first use; safe to share between threads.
+
+    Every connection has the schema first in its search path, UTC, and timeouts on the server side. Errors of
+    psycopg inside `connection` and `dedicated` leave as ours (`db/errors.py`).
+    """
+
+    def __init__(self, conninfo: str, *, application_name: str, schema: str = "geogenius", max_size: int = 4) -> None:
+        if not _IDENTIFIER.fullmatch(schema) or schema == "public" or schema.startswith("pg_"):
+            raise Misconfigured(f"{schema!r} cannot be the schema of the catalog: a plain lower-case name of its own")
+        self.schema = schema
+        self._conninfo = conninfo
+        self._settings: dict[str, Any] = {
+            "application_name": application_name,
+            "connect_timeout": int(CONNECT.total_seconds()),
+            "tcp_user_timeout": int(DEAD_PEER.total_seconds() * 1000),
+            "keepalives_idle": int(DEAD_PEER.total_seconds() / 2),
+            "keepalives_interval": int(DEAD_PEER.total_seconds() / 6),
+            "keepalives_count": 3,
+            "row_factory": dict_row,
+        }
+        self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
+            conninfo,
+            connection_class=Connection[DictRow],
+            kwargs=self._settings,
+            min_size=0,
+            max_size=max_size,
+            open=True,
+            configure=self._configure,
+            check=ConnectionPool.check_connection,
+            timeout=CONNECT.total_seconds(),
+            reconnect_timeout=CONNECT.total_seconds(),
+            name=application_name,
+        )
+
+    @contextmanager
+    def connection(self, call: Call = Call.SHORT) -> Iterator[Connection[DictRow]]:
+        """A pooled connection in one transaction: committed at the end of the block, rolled back by an error.
+
+        Each statement may take as long as `call` says. Raises DatabaseUnavailable when none is to be had in time.
+        """
+        with translated():
+            try:
+                connection = self._pool.getconn()
+            except PoolTimeout as timeout:
+                raise self._unavailable() from timeout
+            try:
+                with connection.transaction():
+                    limit = {"statement_timeout": milliseconds(STATEMENT[call])}
+                    connection.execute(_QUERIES["limit_transaction"], limit)
+                    yield connection
+            finally:
+                self._pool.putconn(connection)
+
+    @contextmanager
+    def dedicated(self, call: Call = Call.SHORT) -> Iterator[Connection[DictRow]]:
+        """A connection of its own in autocommit mode, closed at the end of the block."""
+        with translated(), self._connect(call) as connection:
+            yield connection
+
+    def ping(self) -> None:
+        """One round trip; DatabaseUnavailable when there is no answer in time."""
+        with self.connection() as connection:
+            connection.execute(_QUERIES["ping"])
+
+    def close(self) -> None:
+        """Closes the pool; repeating it is harmless."""
+        self._pool.close()
+
+    def _connect(self, call: Call) -> Connection[DictRow]:
+        connection = Connection[DictRow].connect(self._conninfo, autocommit=True, **self._settings)
+        self._configure(connection, call)
+        return connection
+
+    def _configure(self, connection: Connection[DictRow], call: Call = Call.SHORT) -> None:
+        connection.execute(
+            _QUERIES["configure_session"],
+            {
+                "search_path": f"{self.schema}, public, pg_temp",
+                "idle_timeout": milliseconds(IDLE_IN_TRANSACTION),
+                "statement_timeout": milliseconds(STATEMENT[call]),
+            },
+        )
+        connection.commit()
+
+    def _unavailable(self) -> DatabaseUnavailable:
+        """Why the pool gave nothing: a connection of our own shows the server's words, which the pool only logs."""
+        with self.dedicated():
+            return DatabaseUnavailable(f"all {self._pool.max_size} connections are busy")

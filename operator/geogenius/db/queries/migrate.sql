@@ -1,0 +1,38 @@
+-- name: create_schema (none)
+-- The home of the catalog; harmless when it is there.
+create schema if not exists {schema}
+
+-- name: create_schema_migration (none)
+-- The record of what was applied. `functions` is not a file: its checksum is that of all function files.
+create table if not exists {schema}.schema_migration (
+    name text primary key,
+    checksum text not null,
+    applied_at timestamptz not null default now()
+)
+
+-- name: has_schema_migration (one)
+-- Whether a migration was ever applied here.
+select to_regclass(%(table)s) is not null as present
+
+-- name: applied_migrations (many)
+-- What was applied, by name.
+select name, checksum from schema_migration order by name
+
+-- name: record_migration (none)
+-- Keeps the name and checksum of a file that was just applied, in its transaction.
+insert into schema_migration (name, checksum) values (%(name)s, %(checksum)s)
+on conflict (name) do update set checksum = excluded.checksum, applied_at = now()
+
+-- name: lock_migration (one)
+-- One migration of a schema at a time. Locks: migration (advisory, session level, gone with the connection).
+select pg_advisory_lock(hashtextextended('geogenius migration ' || %(schema)s, 0))
+
+-- name: postgis_version (at most one)
+-- PostGIS as it is installed, and whether our search path reaches it.
+select e.extversion, n.nspname, n.nspname = any (current_schemas(true)) as reachable
+from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+where e.extname = 'postgis'
+
+-- name: create_postgis (none)
+-- Needs a superuser or a role that may create extensions.
+create extension if not exists postgis with schema public

@@ -1,0 +1,39 @@
+"""How long each kind of call may take: the one table of durations of the database."""
+
+from datetime import timedelta
+from enum import StrEnum
+
+CONNECT = timedelta(seconds=5)
+"""Until a connection is there, or DatabaseUnavailable is raised."""
+
+DEAD_PEER = timedelta(minutes=1)
+"""Until a server that vanished without a word is noticed in the middle of a call."""
+
+IDLE_IN_TRANSACTION = timedelta(minutes=10)
+"""A transaction that does nothing for this long is ended by the server; an import computes between its writes."""
+
+
+class Call(StrEnum):
+    """Kinds of statements by how long they may take."""
+
+    SHORT = "short"
+    """Reads and single-row writes that wait for nobody."""
+    WAITING = "waiting"
+    """Single-row writes that may wait for locks: registration, claims and ends."""
+    PAGE = "page"
+    """One page of an import."""
+    BULK = "bulk"
+    """Set-wise work on a whole release; the run's own deadline ends it earlier."""
+
+
+STATEMENT: dict[Call, timedelta] = {
+    Call.SHORT: timedelta(seconds=15),
+    Call.WAITING: timedelta(minutes=1),
+    Call.PAGE: timedelta(minutes=5),
+    Call.BULK: timedelta(hours=6),
+}
+
+
+def milliseconds(duration: timedelta) -> str:
+    """A duration as PostgreSQL settings take it."""
+    return str(int(duration.total_seconds() * 1000))

@@ -1,0 +1,25 @@
+"""What a caller wants done with a manifest; stored with the run, so that it survives whoever asked."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from geogenius.domain.run import Deadlines, RequestRef, RunId, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class ImportIntent:
+    """Everything about a run that is not the manifest.
+
+    `run_id` is chosen by the caller and used if a new run is registered: a repeated call whose first
+    answer was lost finds the run it made. `workload` is set for runs that a Kubernetes Job carries.
+    """
+
+    run_id: RunId
+    owner: str
+    runner: str
+    publish: bool
+    stale_after: timedelta = timedelta(minutes=15)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    reject_limit: int = 0
+    workload: Workload | None = None
+    request: RequestRef | None = None

@@ -1,0 +1,110 @@
+"""Register an import, start its run, settle the answer: prepare and commit, then enqueue, then record what is known."""
+
+import logging
+from dataclasses import dataclass
+from typing import assert_never
+from uuid import uuid4
+
+from geogenius.catalog.runs import Runs
+from geogenius.domain.decision import FailRun, Record, Settlement, Wait, settle
+from geogenius.domain.enqueued import NotEnqueued
+from geogenius.domain.errors import Conflict, DatabaseUnavailable
+from geogenius.domain.run import ExecutorId, Fence, Run, RunError
+from geogenius.runners.contract import Runner, enqueue_with
+
+logger = logging.getLogger(__name__)
+
+FAIL_TRIES = 2
+"""How often a failure is tried to be recorded before the caller is told that it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The runner has the run, or may have it: the catalog tells the rest."""
+
+    settlement: Record
+
+
+@dataclass(frozen=True, slots=True)
+class LeftPending:
+    """Nothing is started and nothing is failed; look again after this many seconds."""
+
+    settlement: Wait | Record
+    retry_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The run is not started and never will be; `recorded` tells whether the catalog knows, else why not."""
+
+    error: RunError
+    recorded: bool
+    why_not: str | None = None
+
+
+Launch = Started | LeftPending | Rejected
+
+
+class Launcher:
+    """Starts runs through one runner and writes down how that went."""
+
+    def __init__(self, runs: Runs, runner: Runner) -> None:
+        self._runs = runs
+        self._runner = runner
+
+    @property
+    def runner_name(self) -> str:
+        """The name that is stored with every run this launcher registers."""
+        return self._runner.name()
+
+    def start(self, run: Run, *, fresh: bool) -> Launch:
+        """Ask the runner to start the run and record the answer.
+
+        A second call for the same run asks the runner again; runners accept a run once. Raises
+        DatabaseUnavailable when the answer could not be recorded: the next look finds the run as it was.
+        """
+        answer = enqueue_with(self._runner, run.run_id, args_of(run))
+        settlement = settle(answer, run, fresh=fresh)
+        logger.info("run %s: %s -> %s", run.run_id, answer, type(settlement).__name__)
+        return self.carry_out(settlement, run)
+
+    def carry_out(self, settlement: Settlement, run: Run) -> Launch:
+        """Write down what was settled."""
+        match settlement:
+            case Record(answer=answer, retry_after=retry_after):
+                self._runs.record_enqueue(run.run_id, answer)
+                if retry_after is not None:
+                    return LeftPending(settlement, retry_after)
+                return Started(settlement)
+            case Wait(seconds=seconds):
+                return LeftPending(settlement, seconds)
+            case FailRun(error=error):
+                self._runs.record_enqueue(run.run_id, NotEnqueued(error.reason, error.message))
+                return fail_from_outside(self._runs, run, error)
+            case _:
+                assert_never(settlement)
+
+
+def args_of(run: Run) -> dict[str, bool | int]:
+    """The JSON-safe arguments that travel to the executor."""
+    return {"publish": run.publish, "stale_after_seconds": int(run.stale_after.total_seconds())}
+
+
+def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
+    """Fail a run that this process does not execute, on evidence.
+
+    Uses the executor that the catalog names, or a fresh one where nobody has claimed. A run that has ended in the
+    meantime keeps its own outcome. Tried twice; the answer says whether the failure is recorded.
+    """
+    fence = Fence(run.run_id, run.executor_id or ExecutorId(uuid4()))
+    why_not = ""
+    for _ in range(FAIL_TRIES):
+        try:
+            runs.fail(fence, error)
+        except (Conflict, DatabaseUnavailable) as refusal:
+            why_not = str(refusal)
+        else:
+            logger.warning("run %s failed from outside: %s: %s", run.run_id, error.reason, error.message)
+            return Rejected(error, recorded=True)
+    logger.error("run %s: the failure %s is not recorded: %s", run.run_id, error.reason, why_not)
+    return Rejected(error, recorded=False, why_not=why_not)

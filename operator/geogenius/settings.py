@@ -1,0 +1,125 @@
+"""What an installer can set: from the environment (`GEOGENIUS_<GROUP>__<NAME>`) or from files in a mounted folder."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from geogenius.domain.errors import Misconfigured
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class DatabaseSettings(_Group):
+    """Where the catalog is."""
+
+    url: SecretStr = SecretStr("")
+    """A libpq connection string or URL. Given by a Secret; never written to arguments or logs."""
+    schema_name: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_]{0,62}$")] = "geogenius"
+    """The schema that holds the catalog."""
+    pool_size: Annotated[int, Field(ge=1, le=100)] = 8
+    """The largest number of pooled connections of one process."""
+
+
+class KubernetesSettings(_Group):
+    """How to reach the API server and what to watch there."""
+
+    kubeconfig: Path | None = None
+    """A kubeconfig file; without one the pod's service account is used."""
+    namespaces: tuple[str, ...] = ()
+    """The namespaces to watch; empty means all."""
+
+
+class JobSettings(_Group):
+    """What every Job of an import gets from the installation."""
+
+    image: str = ""
+    """The image of the importer; the chart sets the operator's own."""
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
+    """When the kubelet pulls the image."""
+    database_secret: str = "geogenius-database"  # noqa: S105  the name of a Secret, not its content
+    """The Secret, in the namespace of the request, that holds the connection string of the catalog."""
+    database_secret_key: str = "url"  # noqa: S105  the name of a key
+    """The key of that Secret."""
+    service_account: str = ""
+    """The service account of the pods; empty means the namespace's default. No token is mounted."""
+    memory: str = "300Mi"
+    """Memory request and limit where a request names none."""
+    cpu: str = "250m"
+    """CPU request where a request names none."""
+
+
+class DownloadSettings(_Group):
+    """What the importer may fetch."""
+
+    allow_http: bool = False
+    """Whether a plain http address is accepted."""
+    allow_private_addresses: bool = False
+    """Whether an address that is private, loopback or link-local is accepted."""
+    connect_timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
+    """How long to wait for a connection."""
+    read_timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    """How long to wait for the next bytes."""
+
+
+class ImporterSettings(_Group):
+    """Where the importer finds and keeps files."""
+
+    artifact_dir: Path = Path("/artifacts")
+    """The folder of operator-supplied artifacts, named by their logical names."""
+    work_dir: Path | None = None
+    """The parent of the private folder of each run; the system's temporary folder when empty."""
+
+
+class ControllerSettings(_Group):
+    """How the operator works."""
+
+    workers: Annotated[int, Field(ge=1, le=64)] = 4
+    """How many requests are reconciled at the same time."""
+    tick_seconds: Annotated[float, Field(gt=0)] = 2.0
+    """How often the progress of all live runs is read, in one query."""
+    resync_seconds: Annotated[float, Field(ge=1)] = 300.0
+    """How often everything is listed and compared."""
+    probe_port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """The port of /livez, /readyz and /metrics."""
+
+
+class TelemetrySettings(_Group):
+    """What is logged."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The least severe level that is logged."""
+    format: Literal["json", "text"] = "text"
+    """One JSON object a line for machines, or plain lines for people."""
+
+
+class Settings(BaseSettings):
+    """All settings. Unknown names are refused, so that a misspelt one is noticed."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="GEOGENIUS_", env_nested_delimiter="__", extra="forbid", frozen=True, use_attribute_docstrings=True
+    )
+
+    database: DatabaseSettings = DatabaseSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
+    job: JobSettings = JobSettings()
+    download: DownloadSettings = DownloadSettings()
+    importer: ImporterSettings = ImporterSettings()
+    controller: ControllerSettings = ControllerSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+
+
+def read_settings() -> Settings:
+    """Read the environment once. Raises Misconfigured, which names each wrong variable and never its value."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        problems = "; ".join(f"{_variable(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
+        raise Misconfigured(f"settings: {problems}", reason="SettingsInvalid") from None
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    return "GEOGENIUS_" + "__".join(str(part) for part in location).upper()

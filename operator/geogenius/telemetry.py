@@ -1,0 +1,55 @@
+"""Logging and metrics: set up once at the start of a program."""
+
+import json
+import logging
+import sys
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from typing_extensions import override
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line; fields given as `extra={"fields": {...}}` stand beside the message."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": self.formatTime(record),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        entry |= getattr(record, "fields", {})
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def configure_logging(level: str, form: str) -> None:
+    """Send log lines to standard error in the chosen form. A second call replaces the first."""
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if form == "json" else text)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLevelName(level)))
+
+
+class ControllerMetrics:
+    """What the operator tells Prometheus; names after controller-runtime's."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.queue_depth = Gauge("geogenius_workqueue_depth", "Keys that wait", registry=self.registry)
+        self.reconciles = Counter(
+            "geogenius_reconcile_total", "Reconciles by result", ["result"], registry=self.registry
+        )
+        self.reconcile_seconds = Histogram(
+            "geogenius_reconcile_seconds", "Duration of a reconcile", registry=self.registry
+        )
+        self.live_runs = Gauge(
+            "geogenius_live_runs", "Runs of this cluster that have not ended", registry=self.registry
+        )
+        self.leader = Gauge("geogenius_leader", "1 while this process leads", registry=self.registry)
+        self.watch_events = Counter(
+            "geogenius_watch_events_total", "Events seen by kind", ["kind"], registry=self.registry
+        )

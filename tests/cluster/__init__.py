@@ -1,0 +1,1 @@
+"""A real Kubernetes cluster for tests, built and started by the project itself."""

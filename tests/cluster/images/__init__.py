@@ -1,0 +1,1 @@
+"""Images that tests run, built without a registry."""
