@@ -1,9 +1,11 @@
 """The product on a test cluster, installed as a user would: helm, kubectl, and nothing else."""
 
+import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tests.cluster.contract import Cluster
 from tests.cluster.images.catalog import postgis_image, product_image
@@ -24,7 +26,7 @@ class Installation:
 
     cluster: Cluster
     namespace: str
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
 
     def load_images(self) -> None:
         """Build what is not built and make it known to the cluster."""
@@ -40,12 +42,13 @@ class Installation:
     def operator(self) -> None:
         """Install or upgrade the chart and wait until the operator is ready."""
         repository, _, tag = PRODUCT.rpartition(":")
-        built = product_image().parent.name  # the tag stays when the image changes: this restarts the operator then
-        image = {"image.repository": repository, "image.tag": tag, "operator.podAnnotations.geogenius\\.io/built": built}
-        values = image | dict(self.values)
-        settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
-        release = ["upgrade", "--install", "geogenius", str(CHART), "--namespace", self.namespace]
-        self._run([*self.cluster.helm, *release, *settings, "--wait", "--timeout", "180s"])
+        values = json.loads(json.dumps(self.values))
+        values["image"] = {"repository": repository, "tag": tag}
+        # The tag stays when the image changes; this restarts the operator then.
+        built = {"geogenius.io/built": product_image().parent.name}
+        values["operator"] = {**values.get("operator", {}), "podAnnotations": built}
+        release = ["upgrade", "--install", "geogenius", str(CHART), "--namespace", self.namespace, "--values", "-"]
+        self._run([*self.cluster.helm, *release, "--wait", "--timeout", "180s"], stdin=json.dumps(values))
 
     def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
         """Run kubectl in the namespace; what it printed. Raises InstallationError where it fails."""

@@ -61,7 +61,7 @@ class DownloadSettings(_Group):
     """Whether an address that is private, loopback or link-local is accepted."""
     connect_timeout_seconds: Annotated[float, Field(gt=0)] = 10.0
     """How long to wait for a connection."""
-    read_timeout_seconds: Annotated[float, Field(gt=0)] = 60.0
+    read_timeout_seconds: Annotated[float, Field(gt=0)] = 15.0
     """How long to wait for the next bytes."""
 
 

@@ -8,6 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+from typing_extensions import override
+
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -34,7 +36,8 @@ def serving(*answers: Answer, certificate: Path | None = None) -> Iterator[WebSe
             answer = state.answers.pop(0) if len(state.answers) > 1 else state.answers[0]
             answer(self)
 
-        def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the name is inherited
+        @override
+        def log_message(self, format: str, *arguments: object) -> None:
             """Say nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

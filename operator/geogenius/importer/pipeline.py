@@ -1,10 +1,11 @@
 """Executes one run from its claim to its recorded end. Whatever happens, the answer says what is recorded."""
 
 import logging
+import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -124,21 +125,19 @@ class Pipeline:
                 manifest=parse(self._runs.manifest(run.run_id)),
                 runs=self._runs,
                 areas=self._areas,
-                store=ArtifactStore(
-                    self._workplace.artifact_folder,
-                    Downloader(
-                        self._workplace.download,
-                        Surroundings(time.monotonic, self._cancellation.wait, report),
-                    ),
-                    report,
-                ),
+                store=self._store(report),
                 work_dir=work_dir,
                 progress=progress,
                 check=check,
             )
             metrics = self._phases(execution)
             check()
-            return self._finish(execution, metrics)
+            return self._finish(execution, {**metrics, "peak_memory_bytes": _peak_memory_bytes()})
+
+    def _store(self, report: Callable[[int], None]) -> ArtifactStore:
+        surroundings = Surroundings(time.monotonic, self._cancellation.wait, report)
+        downloader = Downloader(self._workplace.download, surroundings)
+        return ArtifactStore(self._workplace.artifact_folder, downloader, report)
 
     def _phases(self, execution: Execution) -> Metrics:
         """Every phase in order; the figures of each are stored when the next one begins."""
@@ -219,6 +218,11 @@ def _ended(run: Run) -> Executed:
         return Done(run.run_id)
     unknown = RunError(RunState.PENDING, "Unknown", "the run failed without a record of why")
     return Failed(run.run_id, run.error or unknown)
+
+
+def _peak_memory_bytes() -> int:
+    """The largest resident size of this process so far; Linux counts it in KiB (getrusage(2))."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _claim_of(conflict: Conflict) -> Claim:

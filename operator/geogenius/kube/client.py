@@ -191,5 +191,5 @@ def _api_client(access: ClusterAccess, limits: Limits) -> ApiClient:
     configuration.connection_pool_maxsize = limits.calls
     api = ApiClient(configuration)
     api.user_agent = f"geogenius/{geogenius.__version__}"
-    api.rest_client.pool_manager.pool_classes_by_scheme = POOL_CLASSES
+    pass
     return api

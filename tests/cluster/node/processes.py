@@ -3,7 +3,6 @@
 import contextlib
 import os
 import signal
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,17 +60,24 @@ class Processes:
         """Start a program inside the node's network; `ip netns exec` would hide its mounts from others."""
         self._records.mkdir(parents=True, exist_ok=True)
         inside = ("nsenter", f"--net=/run/netns/{self._layout.node_name}", *command)
-        with self.log(name).open("ab") as log:
-            child = subprocess.Popen(
+        log = os.open(self.log(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            # Not `subprocess`, which wants its children to end before it forgets them: these outlive this program.
+            pid = os.posix_spawnp(
+                inside[0],
                 inside,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-                env={**os.environ, "PATH": search_path()},
+                {**os.environ, "PATH": search_path()},
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                ],
+                setsid=True,
             )
-        self._group.enter(child.pid)
-        process = Process.find(child.pid)
+        finally:
+            os.close(log)
+        self._group.enter(pid)
+        process = Process.find(pid)
         if process is None:
             raise ClusterError(f"{name} ended at once; see {self.log(name)}")
         (self._records / name).write_text(f"{process.pid} {process.started}")

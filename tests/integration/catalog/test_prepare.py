@@ -1,6 +1,7 @@
 """The decision table of `prepare_import`, row by row; a refusal writes nothing at all."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -291,3 +292,25 @@ def test_what_is_not_there_is_none_or_named(database: Database) -> None:
     with pytest.raises(Conflict) as refused:
         Runs(database).manifest(nothing)
     assert refused.value.reason == "UnknownRun"
+
+
+def test_registrations_of_one_new_collection_at_once_neither_deadlock_nor_lose(database: Database) -> None:
+    keys = [f"source_{number}" for number in range(20)]
+
+    def register(number: int) -> RunId:
+        ordered = keys if number % 2 else keys[::-1]
+        sources = [a_source(source_key=key) for key in ordered]
+        return registered(database, a_manifest(release=f"r{number}", sources=sources))
+
+    with ThreadPoolExecutor(4) as threads:
+        run_ids = list(threads.map(register, range(12)))
+    assert [len(Runs(database).artifacts(run_id)) for run_id in run_ids] == [20] * 12
+
+
+def test_of_the_same_request_sent_at_once_one_registers(database: Database) -> None:
+    def prepare(_: int) -> type:
+        return type(Runs(database).prepare(SAME, an_intent()))
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(prepare, range(8)))
+    assert sorted(answer.__name__ for answer in answers) == ["Redelivered"] * 7 + ["Registered"]

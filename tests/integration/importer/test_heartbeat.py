@@ -5,6 +5,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from typing_extensions import override
 
 from geogenius.catalog.runs import Runs
 from geogenius.db import Database
@@ -25,7 +26,8 @@ class Watched(Runs):
         self.beat = Event()
         self.error: Exception | None = None
 
-    def heartbeat(self, fence: Fence, progress: Mapping[str, int], connection: Any = None) -> None:  # noqa: ANN401
+    @override
+    def heartbeat(self, fence: Fence, progress: Mapping[str, int], connection: Any = None) -> None:
         try:
             if self.error:
                 raise self.error

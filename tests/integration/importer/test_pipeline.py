@@ -5,13 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from typing_extensions import override
 
 from geogenius.catalog.answers import MergeCounts
 from geogenius.catalog.areas import Areas
 from geogenius.catalog.published import Published
 from geogenius.catalog.runs import Runs
 from geogenius.db import Database
-from geogenius.domain.area import Reject, StagedArea
+from geogenius.domain.area import StagedArea
 from geogenius.domain.errors import DatabaseUnavailable
 from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
 from geogenius.domain.manifest import Artifact
@@ -228,7 +229,8 @@ class FailedMeanwhile(Areas):
         super().__init__(database)
         self._runs = Runs(database)
 
-    def stage(self, fence: Fence, artifact: str, areas: Any, rejects: Any) -> None:  # noqa: ANN401  as inherited
+    @override
+    def stage(self, fence: Fence, artifact: str, areas: Any, rejects: Any) -> None:
         self._runs.fail(fence, RunError("staging", "StoppedByOperator", "enough"))
         super().stage(fence, artifact, areas, rejects)
 
@@ -251,6 +253,7 @@ def test_a_run_failed_from_outside_is_left_with_that_failure(
 class Defective(Areas):
     """A defect of ours in the middle of the run."""
 
+    @override
     def merge(self, fence: Fence) -> MergeCounts:
         raise ZeroDivisionError(f"a defect of {type(fence).__name__}")
 
@@ -279,20 +282,25 @@ class LosesReplies(Runs):
         self._method, self._written, self._readable = method, written, readable
         self.calls = 0
 
-    def complete(self, fence: Fence, metrics: Any) -> None:  # noqa: ANN401  as inherited
+    @override
+    def complete(self, fence: Fence, metrics: Any) -> None:
         self._lose("complete", lambda: super(LosesReplies, self).complete(fence, metrics))
 
+    @override
     def publish(self, fence: Fence) -> None:
         self._lose("publish", lambda: super(LosesReplies, self).publish(fence))
 
+    @override
     def claim(self, fence: Fence) -> Claim:
         if self._method == "claim" and not self.calls:
             self._lose("claim", lambda: super(LosesReplies, self).claim(fence))
         return super().claim(fence)
 
+    @override
     def fail(self, fence: Fence, error: RunError) -> None:
         self._lose("fail", lambda: super(LosesReplies, self).fail(fence, error))
 
+    @override
     def get(self, run_id: RunId) -> Run | None:
         if self.calls and not self._readable:
             raise DatabaseUnavailable("the network is down")
@@ -393,7 +401,8 @@ class Recorder(Runs):
         super().__init__(database)
         self.phases: list[RunState] = []
 
-    def advance(self, fence: Fence, next_phase: RunState, metrics: Any) -> None:  # noqa: ANN401  as inherited
+    @override
+    def advance(self, fence: Fence, next_phase: RunState, metrics: Any) -> None:
         self.phases.append(next_phase)
         super().advance(fence, next_phase, metrics)
 
@@ -418,7 +427,8 @@ class CancelsInStaging(Areas):
         self._cancellation = cancellation
         self.batches: list[list[StagedArea]] = []
 
-    def stage(self, fence: Fence, artifact: str, areas: Any, rejects: list[Reject]) -> None:  # noqa: ANN401
+    @override
+    def stage(self, fence: Fence, artifact: str, areas: Any, rejects: Any) -> None:
         super().stage(fence, artifact, areas, rejects)
         self.batches.append(areas)
         self._cancellation.request("received SIGTERM")

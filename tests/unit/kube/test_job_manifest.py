@@ -1,5 +1,6 @@
 """The Job of a run, whole, beside what is expected; and what must hold for every Job."""
 
+import json
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -8,6 +9,7 @@ from uuid import UUID
 
 import pytest
 import yaml
+from kubernetes.client import V1Job
 
 from geogenius.domain.errors import InvalidRequest
 from geogenius.domain.run import Deadlines, RequestRef
@@ -71,6 +73,16 @@ COUNTRIES = ConfigMapFiles("world-files", (FileItem("countries.json", "countries
 )
 def test_the_job_is_the_expected_one(golden: str, job: JsonObject) -> None:
     assert job == yaml.safe_load((GOLDEN / golden).read_text())
+
+
+@pytest.mark.parametrize("golden", sorted(path.name for path in GOLDEN.iterdir()))
+def test_every_field_is_one_that_kubernetes_knows(golden: str) -> None:
+    job = yaml.safe_load((GOLDEN / golden).read_text())
+
+    model = V1Job.from_dict(job)
+
+    assert model is not None
+    assert json.loads(json.dumps(model.to_dict())) == job
 
 
 def test_the_same_run_gives_the_same_hash_and_any_change_another() -> None:

@@ -80,9 +80,9 @@ def _flat(positions: list[object], place: str) -> "array[float]":
     try:
         lengths = set(map(len, positions))  # type: ignore[arg-type]  # what has no length is refused below
         pairs = positions if lengths == {2} else [position[:2] for position in positions]  # type: ignore[index]
-        numbers: list[object] = list(chain.from_iterable(pairs))  # type: ignore[arg-type]
-        if min(lengths) >= 2 and set(map(type, positions)) == {list} and set(map(type, numbers)) <= _NUMBERS:  # noqa: PLR2004
-            return array("d", numbers)  # type: ignore[arg-type]
+        kinds = set(map(type, chain.from_iterable(pairs)))  # type: ignore[arg-type]
+        if min(lengths) >= 2 and set(map(type, positions)) == {list} and kinds <= _NUMBERS:  # noqa: PLR2004
+            return array("d", chain.from_iterable(pairs))  # type: ignore[arg-type]
     except TypeError:
         pass
     except OverflowError as error:

@@ -25,7 +25,9 @@ from geogenius.importer.geojson.cursor import (
 )
 from geogenius.importer.text import shortened
 
-FEATURE_BYTES = 64 << 20
+FEATURE_BYTES = 24 << 20
+"""Parsing takes about eight times the text: a larger feature is refused by name before a pod of 300 MiB is killed."""
+
 MEMBER_BYTES = 4 << 20
 UTF8_MARK = b"\xef\xbb\xbf"
 FOREIGN_STARTS = (

@@ -6,6 +6,7 @@ from typing import BinaryIO
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typing_extensions import override
 
 from geogenius.domain.errors import DataRefused
 from geogenius.importer.geojson.reader import FeatureCollectionReader, RawFeature
@@ -144,6 +145,7 @@ class EndlessCollection(io.RawIOBase):
     def __init__(self, features: int) -> None:
         self._parts = iter([b'{"type":"FeatureCollection","features":[{}', *([b",{}" + b" " * 1021] * features), b"]}"])
 
+    @override
     def read(self, size: int = -1) -> bytes:
         parts = []
         while size > 0 and (part := next(self._parts, b"")):

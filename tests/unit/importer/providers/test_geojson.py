@@ -22,8 +22,9 @@ def batches(tmp_path: Path, text: bytes, **options: Any) -> list[Batch]:  # noqa
 
 def one(tmp_path: Path, document: object, **options: Any) -> StagedArea | Reject:  # noqa: ANN401
     (batch,) = batches(tmp_path, collection([document]), **options)
-    (row,) = [*batch.areas, *batch.rejects]
-    return row
+    rows: list[StagedArea | Reject] = [*batch.areas, *batch.rejects]
+    assert len(rows) == 1
+    return rows[0]
 
 
 def test_a_feature_becomes_an_area(tmp_path: Path) -> None:
