@@ -120,7 +120,7 @@ def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -
     template = _job_template(settings)
 
     def launcher_of(request: ImportRequest) -> Launcher:
-        pod = _pod_options(request, template)
+        pod = _pod_options(request)
 
         def lookup(run_id: RunId) -> Launchable | None:
             run = catalog.runs.get(run_id)
@@ -169,11 +169,10 @@ def _job_template(settings: Settings) -> JobTemplate:
     )
 
 
-def _pod_options(request: ImportRequest, template: JobTemplate) -> PodOptions:
-    """What the request wants of its pod; quantities it does not name stay those of the installation."""
-    default, wanted = template.resources, request.resources
+def _pod_options(request: ImportRequest) -> PodOptions:
+    """What the request wants of its pod; quantities it does not name are those of the installation."""
     return PodOptions(
-        resources=Resources({**default.requests, **wanted.requests}, {**default.limits, **wanted.limits}),
+        resources=Resources(request.resources.requests, request.resources.limits),
         files=tuple(_mounted(files) for files in request.files),
         ttl=request.ttl_after_finished,
     )

@@ -7,7 +7,7 @@ import pytest
 
 from demo.installation import Installation
 from tests.support.api_proxy import ApiProxy, Fault, api_proxy
-from tests.support.desk import Desk, collection_of, request, square, until
+from tests.support.desk import Desk, collection_of, square, until
 
 JOBS = r"/apis/batch/v1/namespaces/[^/]+/jobs(\?|$)"
 
@@ -29,7 +29,7 @@ def test_a_lost_answer_is_shown_as_unknown_and_resolves_by_itself(desk: Desk, pr
     rule = proxy.on("POST", JOBS, Fault.LOSE_ANSWER)
 
     with desk.followed("lost") as seen:
-        desk.apply(request("lost", content))
+        desk.apply(desk.request("lost", content))
         status = desk.finished("lost")
 
     assert rule.hit.is_set()
@@ -48,7 +48,7 @@ def test_an_operator_that_dies_between_the_job_and_the_status_leaves_one_job_and
     desk.supply("crash", content)
     rule = proxy.on("PATCH", "/importrequests/crash/status", Fault.HOLD)
 
-    desk.apply(request("crash", content))
+    desk.apply(desk.request("crash", content))
     assert rule.hit.wait(60), "no status was written"
     until(lambda: len(desk.jobs()) == 1, 30, "there is no Job")
     assert "runId" not in desk.get("crash").get("status", {})
@@ -59,4 +59,4 @@ def test_an_operator_that_dies_between_the_job_and_the_status_leaves_one_job_and
 
     assert desk.finished("crash")["state"] == "Succeeded"
     assert len(desk.jobs()) == 1
-    assert desk.value("select count(*) from import_run where request_name = 'crash'") == "1"
+    assert desk.value(f"select count(*) from import_run where request_namespace = '{desk.namespace}'") == "1"

@@ -3,7 +3,7 @@
 import json
 import threading
 
-from tests.support.desk import Desk, collection_of, condition, request, square, until
+from tests.support.desk import Desk, collection_of, condition, square, until
 from tests.support.file_server import FileServer
 from tests.support.packages import natural_earth_states
 
@@ -15,7 +15,7 @@ def test_all_states_of_the_world_are_accounted_for_within_the_memory_of_the_pod(
     content = natural_earth_states().read_bytes()
     files.files["admin1.json"] = content
     limited = {"resources": {"requests": {"memory": "300Mi"}, "limits": {"memory": "300Mi"}}}
-    document = request("ne-states", content, files.url("admin1.json"), pod=limited)
+    document = desk.request("ne-states", content, files.url("admin1.json"), pod=limited)
     document["spec"]["manifest"]["options"] |= {"codeProperty": "adm1_code", "nameProperty": "name"}
 
     desk.apply(document)
@@ -27,12 +27,12 @@ def test_all_states_of_the_world_are_accounted_for_within_the_memory_of_the_pod(
     (job,) = desk.jobs()
     assert status["runId"] in job["spec"]["template"]["spec"]["containers"][0]["args"]
     run = f"run_id = '{status['runId']}'"
+    collection = f"collection_key = '{desk.collection('ne-states')}'"
     rejected = int(desk.value(f"select count(*) from import_reject where {run}"))
-    areas = int(desk.value("select count(*) from published_areas where collection_key = 'ne_states'"))
+    areas = int(desk.value(f"select count(*) from published_areas where {collection}"))
     assert areas + rejected == STATES
-    boundaries = "from published_boundaries where collection_key = 'ne_states'"
-    assert desk.value(f"select count(*) {boundaries} and repaired") == "2"
-    point = "areas_for_point(13.4, 52.5, array['ne_states'])"
+    assert desk.value(f"select count(*) from published_boundaries where {collection} and repaired") == "2"
+    point = f"areas_for_point(13.4, 52.5, array['{desk.collection('ne-states')}'])"
     assert desk.value(f"select name from {point}") == "Berlin"
     peak = int(desk.value(f"select metrics ->> 'peak_memory_bytes' from import_run_status where {run}"))
     print(f"importer peak memory {peak / 2**20:.0f} MiB for {len(content) / 1e6:.1f} MB, {areas} areas, {rejected} rejected")
@@ -42,7 +42,7 @@ def test_all_states_of_the_world_are_accounted_for_within_the_memory_of_the_pod(
 def test_the_same_file_applied_twice_gives_one_run_and_one_job(desk: Desk) -> None:
     content = collection_of([square(n) for n in range(10)])
     desk.supply("twice", content)
-    document = request("twice", content)
+    document = desk.request("twice", content)
 
     desk.apply(document)
     desk.apply(document)
@@ -61,7 +61,7 @@ def test_a_request_that_is_deleted_while_it_runs_leaves_nothing_behind(desk: Des
     content = collection_of([square(n) for n in range(10)])
     files.files["slow.json"] = content
     files.stuck["slow.json"] = threading.Event()
-    desk.apply(request("gone", content, files.url("slow.json")))
+    desk.apply(desk.request("gone", content, files.url("slow.json")))
     until(lambda: desk.get("gone").get("status", {}).get("phase") == "downloading", 60, "the import does not run")
     found = desk.get("gone")
     assert "finalizers" not in found["metadata"]
@@ -83,7 +83,7 @@ def test_a_request_that_is_deleted_while_the_operator_is_away_is_noticed_afterwa
     content = collection_of([square(n) for n in range(10)])
     files.files["away.json"] = content
     files.stuck["away.json"] = threading.Event()
-    desk.apply(request("away", content, files.url("away.json")))
+    desk.apply(desk.request("away", content, files.url("away.json")))
     until(lambda: desk.get("away").get("status", {}).get("phase") == "downloading", 60, "the import does not run")
     run = f"run_id = '{desk.get('away')['status']['runId']}'"
 
@@ -99,10 +99,10 @@ def test_a_request_that_is_deleted_while_the_operator_is_away_is_noticed_afterwa
 def test_a_request_without_publish_completes_and_shows_readers_nothing(desk: Desk) -> None:
     content = collection_of([square(1)])
     desk.supply("quiet", content)
-    desk.apply(request("quiet", content, publish=False))
+    desk.apply(desk.request("quiet", content, publish=False))
 
     status = desk.finished("quiet")
 
     assert (status["state"], status["published"]) == ("Succeeded", False)
     assert condition(status, "Succeeded")["reason"] == "Completed"
-    assert desk.value("select count(*) from published_areas where collection_key = 'quiet'") == "0"
+    assert desk.value(f"select count(*) from published_areas where collection_key = '{desk.collection('quiet')}'") == "0"

@@ -20,6 +20,8 @@ from geogenius.kube.client import ClusterAccess
 
 TLS = Path(__file__).parent / "tls"
 DRIP_SECONDS = 0.02
+DRIPS = 400
+"""Long beyond every deadline of a test, and still an end: a client that cannot cut fails and does not hang."""
 TOKEN = "the token of the tests"
 
 
@@ -125,19 +127,21 @@ def broken_tls(line: Line) -> bool:
 
 
 def dripping_head(line: Line) -> bool:
-    """A head that comes byte by byte and never ends, each byte well inside any read timeout."""
+    """A head that comes byte by byte and does not end, each byte well inside any read timeout."""
     line.send(b"HTTP/1.1 201 Created\r\nX-Slow: ")
     return _drip(line)
 
 
 def dripping_body(line: Line) -> bool:
-    """A body that comes byte by byte and never ends, on a connection that closes afterwards."""
+    """A body that comes byte by byte and does not end, on a connection that closes afterwards."""
     line.send(_head(201, {"Content-Length": "1000000", "Connection": "close"}))
     return _drip(line)
 
 
 def _drip(line: Line) -> bool:
-    while not line.stopped.wait(DRIP_SECONDS):
+    for _ in range(DRIPS):
+        if line.stopped.wait(DRIP_SECONDS):
+            break
         line.send(b"x")
     return False
 

@@ -13,7 +13,9 @@ app.kubernetes.io/component: operator
 {{- end }}
 
 {{- define "geogenius.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image -}}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end -}}
 {{- end }}
 
 {{- define "geogenius.databaseEnv" -}}
@@ -42,5 +44,5 @@ capabilities: {drop: [ALL]}
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
   resources: [pods, events]
-  verbs: [get, list]
+  verbs: [list]
 {{- end }}

@@ -152,22 +152,19 @@ class KubeClient:
             api = self._api
         with observed(call):
             try:
-                return self._speak(api, request)
+                prepared = _prepared(api, request)
+            except (ConfigException, OSError) as error:  # the token file, read again as requests are signed
+                return NotSent("CredentialsUnreadable", str(error), temporary=True)
+            except (ValueError, TypeError) as error:
+                return outcome_of_error(error, sent=False)
+            try:
+                return self._speak(api, *prepared)
             except (HTTPError, OpenApiException, OSError, HTTPException, ValueError, TypeError) as error:
                 return outcome_of_error(error, sent=call.sent)
-            except ConfigException as error:  # the token file, read as each request is signed
-                return NotSent("CredentialsUnreadable", str(error), temporary=True)
 
-    def _speak(self, api: ApiClient, request: Request) -> Outcome:
-        json.dumps(request.body, allow_nan=False)  # the client itself sends whatever it can turn into a string
-        method, url, headers, body, _ = api.param_serialize(
-            method=request.method,
-            resource_path=request.path,
-            query_params=list(request.query.items()),
-            header_params={"Accept": JSON, "Content-Type": request.content_type},
-            body=request.body,
-            auth_settings=["BearerToken"],
-        )
+    def _speak(
+        self, api: ApiClient, method: str, url: str, headers: dict[str, str], body: JsonObject | None
+    ) -> Outcome:
         limits = (self._limits.connect_seconds, self._limits.read_seconds)
         answer = api.call_api(method, url, headers, body, _request_timeout=limits).response
         content = answer.read(_LARGEST_ANSWER_BYTES + 1)
@@ -175,6 +172,19 @@ class KubeClient:
             answer.close()
             return Unknown("AnswerTooLarge", f"HTTP {answer.status} with more than {_LARGEST_ANSWER_BYTES} bytes")
         return outcome_of_answer(answer.status, answer.headers.get("Retry-After"), content)
+
+
+def _prepared(api: ApiClient, request: Request) -> tuple[str, str, dict[str, str], JsonObject | None]:
+    """Method, address, headers with credentials, and body: all that happens before a connection is needed."""
+    json.dumps(request.body, allow_nan=False)  # the client itself sends whatever it can turn into a string
+    method, url, headers, _, _ = api.param_serialize(
+        method=request.method,
+        resource_path=request.path,
+        query_params=list(request.query.items()),
+        header_params={"Accept": JSON, "Content-Type": request.content_type},
+        auth_settings=["BearerToken"],
+    )
+    return method, url, headers, request.body
 
 
 def _api_client(access: ClusterAccess, limits: Limits) -> ApiClient:
@@ -191,5 +201,5 @@ def _api_client(access: ClusterAccess, limits: Limits) -> ApiClient:
     configuration.connection_pool_maxsize = limits.calls
     api = ApiClient(configuration)
     api.user_agent = f"geogenius/{geogenius.__version__}"
-    pass
+    api.rest_client.pool_manager.pool_classes_by_scheme = POOL_CLASSES
     return api

@@ -27,18 +27,22 @@ class Call:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._lines: list[socket.socket] = []
-        self._sent = False
+        self._sent: bool | None = None
         self._cut = False
 
     @property
-    def sent(self) -> bool:
-        """Whether the request began to leave. After `cut` this is final: what had not begun never begins."""
+    def sent(self) -> bool | None:
+        """Whether the request began to leave on the connection that was made for it; None while none was made.
+
+        After `cut` this is final: what had not begun never begins.
+        """
         with self._lock:
             return self._sent
 
     def watch(self, descriptor: int, *, sending: bool) -> None:
         """Note a connection this call uses. Raises CallCut when the call was cut already."""
         with self._lock:
+            self._sent = bool(self._sent)
             if self._cut:
                 raise CallCut("the deadline passed before the request was sent")
             # A duplicate is the same connection under another number: it stays valid while TLS takes over the first.

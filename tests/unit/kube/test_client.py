@@ -5,7 +5,8 @@ import pytest
 
 import geogenius
 from geogenius.domain.errors import KubernetesUnavailable, Misconfigured
-from geogenius.kube.client import ClusterAccess, KubeClient
+from geogenius.kube.client import ClusterAccess, KubeClient, Request
+from geogenius.kube.outcome import NotSent
 from tests.support import fault_server as server
 from tests.support.kube_api import KubeApi
 
@@ -50,3 +51,15 @@ def test_the_old_credentials_stay_where_no_new_ones_can_be_read(api: KubeApi, tm
         assert not client.refresh_credentials()
         api.put("/api/v1/namespaces/kube-system", metadata={"uid": str(KUBE_SYSTEM)})
         assert client.cluster_id() == KUBE_SYSTEM
+
+
+def test_a_token_file_that_is_away_for_a_moment_is_temporary_and_nothing_is_sent(
+    api: KubeApi, client: KubeClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(_: object) -> None:
+        raise FileNotFoundError("token")
+
+    monkeypatch.setattr(client._api.configuration, "refresh_api_key_hook", away)
+
+    assert client.exchange(Request("GET", "/version")) == NotSent("CredentialsUnreadable", "token", temporary=True)
+    assert api.received == []

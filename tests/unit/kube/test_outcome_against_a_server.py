@@ -117,7 +117,9 @@ def reset(line: socket.socket, _: threading.Event) -> None:
 def drip(line: socket.socket, stopped: threading.Event) -> None:
     with suppress(OSError):
         line.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")  # the start of a long record of a handshake
-        while not stopped.wait(server.DRIP_SECONDS):
+        for _ in range(server.DRIPS):
+            if stopped.wait(server.DRIP_SECONDS):
+                break
             line.sendall(b"\x03")
 
 
