@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from demo.installation import Installation
+from demo.installation import Installation, InstallationError
 
 LOOK_SECONDS = 0.2
 
@@ -89,6 +89,14 @@ class Desk:
 
     def apply(self, document: dict[str, Any]) -> None:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(document))
+
+    def refused(self, document: dict[str, Any]) -> str:
+        """What the API server says about a document that it must refuse."""
+        try:
+            self.apply(document)
+        except InstallationError as refusal:
+            return str(refusal)
+        raise AssertionError("the document was accepted")
 
     def get(self, name: str) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(self.kubectl("get", "importrequest", name, "-o", "json"))
