@@ -38,7 +38,7 @@ test-chart: setup cluster-build ## the rendered chart
 	$(BIN)/pytest tests/chart
 
 test-integration: setup ## real PostgreSQL and PostGIS
-	$(BIN)/python -m tests.support.packages
+	$(PYTHON) -m tests.cluster packages
 	$(BIN)/pytest tests/integration
 
 test-e2e: setup cluster-build ## a real cluster: API server, kubelet, pods, the chart

@@ -1,8 +1,11 @@
 """`python -m bench.launch`: from `kubectl apply` of ten areas to a finished request, beside a bare Job.
 
 The floor is what nobody can go below: `kubectl create job` with the same image, whose command prints its version and
-ends. Both run on one cluster, in turns, and are watched in the same way. What the product adds is shown by the times
-that the catalog keeps.
+ends. Both run on one cluster, in turns, with the same share of the processor, and are watched in the same way. Where
+our time goes is shown by the times that the catalog keeps.
+
+A request is finished when the catalog has its release. Its Job is complete only later, when pod and Job controller have
+wound up, and the bare Job is over no sooner. So both are shown: what a user waits for, and like for like.
 """
 
 import argparse
@@ -31,7 +34,17 @@ NAMESPACE = "geogenius-bench"
 PAIRS = 9
 FEATURES = 10
 WAIT_SECONDS = 120
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+REQUESTS = f"/apis/geogenius.io/v1alpha1/namespaces/{NAMESPACE}/importrequests"
 GOAL_OVER_FLOOR_SECONDS = 5.0
+
+SAME_SHARE = """
+apiVersion: v1
+kind: LimitRange
+metadata: {name: like-an-importer}
+spec: {limits: [{type: Container, defaultRequest: {cpu: 250m, memory: 300Mi}, default: {memory: 300Mi}}]}
+"""
+"""What the chart gives an importer by default. Without requests the bare Job would starve beside anything busy."""
 
 STAGES = (
     "kubectl apply -> run registered (created_at)",
@@ -57,8 +70,10 @@ class Timed:
 class Measured:
     """What all pairs gave; requests by name, in order."""
 
-    jobs: list[Timed]
+    bare: list[Timed]
     requests: dict[str, Timed]
+    jobs: list[Timed]
+    """The Jobs of the requests, from the same beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +86,27 @@ class Bench:
     def bare_job(self, name: str) -> Timed:
         """A Job of nothing but the product's image, until it is complete."""
         create = ("create", "job", name, f"--image={PRODUCT}", "--", "geogenius", "--version")
-        path = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
-        return self._timed(path, name, lambda: self.desk.kubectl(*create), job_is_complete)
+        return self._timed(JOBS, name, lambda: self.desk.kubectl(*create), job_is_complete)[0]
 
-    def import_request(self, name: str) -> Timed:
-        """A request for ten areas whose file lies in a ConfigMap already, until it is finished and published."""
+    def import_request(self, name: str) -> tuple[Timed, Timed]:
+        """A request for areas that lie in a ConfigMap already: until it is published, and until its Job is complete."""
         content = collection_of([square(position) for position in range(FEATURES)])
         document = request(name, content)
         self.desk.supply(name, content)
-        path = f"/apis/geogenius.io/v1alpha1/namespaces/{NAMESPACE}/importrequests"
-        return self._timed(path, name, lambda: self.desk.apply(document), request_is_finished)
+        finished, found = self._timed(REQUESTS, name, lambda: self.desk.apply(document), request_is_finished)
+        with self.api.watch(JOBS, found["status"]["jobName"], WAIT_SECONDS) as stream:
+            stream.until(job_is_complete)
+            ended = time()
+        return finished, Timed(ended - finished.began, finished.began, ended)
 
-    def _timed(self, path: str, name: str, make: Callable[[], object], holds: Callable[[JsonObject], bool]) -> Timed:
+    def _timed(
+        self, path: str, name: str, make: Callable[[], object], holds: Callable[[JsonObject], bool]
+    ) -> tuple[Timed, JsonObject]:
         with self.api.watch(path, name, WAIT_SECONDS) as stream:
             began, clock = time(), monotonic()
             make()
-            stream.until(holds)
-            return Timed(monotonic() - clock, began, time())
+            found = stream.until(holds)
+            return Timed(monotonic() - clock, began, time()), found
 
 
 def job_is_complete(job: JsonObject) -> bool:
@@ -114,27 +133,33 @@ def installed() -> Bench:
     installation.load_images()
     installation.database()
     installation.operator()
+    installation.kubectl("apply", "-f", "-", stdin=SAME_SHARE)
     return Bench(Desk(installation, NAMESPACE), ApiServer(cluster.kubeconfig))
 
 
 def measure(bench: Bench, pairs: int) -> Measured:
     """Both works in turns, each first in every other pair; a pair before the first warms up and is not counted."""
-    measured, stamp = Measured([], {}), f"{int(time()):x}"
-    for number in track(range(pairs + 1), "pairs, the first to warm up", console=console):
-        name = f"r-{stamp}-{number}"
-
-        def ours(name: str = name) -> None:
-            measured.requests[name] = bench.import_request(name)
-
-        def floor(number: int = number) -> None:
-            measured.jobs.append(bench.bare_job(f"bare-{stamp}-{number}"))
-
-        for work in (floor, ours) if number % 2 else (ours, floor):
-            work()
-        if number == 0:
-            measured.requests.clear()
-            measured.jobs.clear()
+    measured, stamp = Measured([], {}, []), f"{int(time()):x}"
+    warm_up(bench, stamp)
+    for number in track(range(pairs), "pairs", console=console):
+        if number % 2:
+            measure_request(bench, f"r-{stamp}-{number}", measured)
+        measured.bare.append(bench.bare_job(f"bare-{stamp}-{number}"))
+        if not number % 2:
+            measure_request(bench, f"r-{stamp}-{number}", measured)
     return measured
+
+
+def warm_up(bench: Bench, stamp: str) -> None:
+    """A pair that is not counted."""
+    bench.bare_job(f"bare-{stamp}-warm")
+    bench.import_request(f"r-{stamp}-warm")
+
+
+def measure_request(bench: Bench, name: str, measured: Measured) -> None:
+    """One request, and its Job."""
+    measured.requests[name], job = bench.import_request(name)
+    measured.jobs.append(job)
 
 
 def catalog_times(desk: Desk) -> dict[str, list[float]]:
@@ -161,16 +186,16 @@ def show_stages(durations: list[list[float]]) -> None:
     console.print(table)
 
 
-def result_of(measured: Measured) -> Result:
-    """Ours beside the floor."""
-    floor = [timed.seconds for timed in measured.jobs]
-    return Result(
-        work=f"launch: kubectl apply to finished, {FEATURES} features",
-        ours=[timed.seconds for timed in measured.requests.values()],
-        floor=floor,
-        goal_seconds=median(floor) + GOAL_OVER_FLOOR_SECONDS,
-        goal=f"floor + {GOAL_OVER_FLOOR_SECONDS:.0f} s",
-    )
+def results_of(measured: Measured) -> list[Result]:
+    """Ours beside the floor: what a user waits for, then like for like."""
+    floor = [timed.seconds for timed in measured.bare]
+    goal = (median(floor) + GOAL_OVER_FLOOR_SECONDS, f"floor + {GOAL_OVER_FLOOR_SECONDS:.0f} s")
+    finished = [timed.seconds for timed in measured.requests.values()]
+    complete = [timed.seconds for timed in measured.jobs]
+    return [
+        Result(f"kubectl apply to finished, {FEATURES} features", finished, floor, *goal),
+        Result("the same to its Job Complete", complete, floor, *goal),
+    ]
 
 
 def run(pairs: int) -> int:
@@ -178,13 +203,13 @@ def run(pairs: int) -> int:
     bench = installed()
     before = os.getloadavg()[0]
     measured = measure(bench, pairs)
-    result = result_of(measured)
-    show([result], console)
+    results = results_of(measured)
+    show(results, console)
     show_stages(stages(measured.requests, catalog_times(bench.desk)))
     console.print(
         f"{pairs} pairs in turns; {os.cpu_count()} cores; load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
     )
-    return 0 if result.met else 1
+    return 0 if all(result.met for result in results) else 1
 
 
 def main() -> int:

@@ -23,7 +23,7 @@ class ApiServer:
 
     def __init__(self, kubeconfig: Path) -> None:
         configuration = Configuration()
-        load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)
+        load_kube_config(config_file=str(kubeconfig), client_configuration=configuration)  # type: ignore[no-untyped-call]  # the client has no types
         self._host = configuration.host
         self._pool = urllib3.PoolManager(
             ca_certs=configuration.ssl_ca_cert, cert_file=configuration.cert_file, key_file=configuration.key_file

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -51,10 +52,9 @@ def up() -> int:
     return 0 if succeeded else 1
 
 
-def step(name: str, action: object) -> None:
+def step(name: str, action: Callable[[], None]) -> None:
     """Do one step and say how long it took."""
     began = monotonic()
-    assert callable(action)
     action()
     console.print(f"[green]✓[/] {name} ({monotonic() - began:.1f} s)")
 
@@ -70,7 +70,8 @@ def apply(installation: Installation) -> None:
 
 def wait(installation: Installation) -> bool:
     """Follow the request until it is finished; whether it succeeded."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]} rows"), TimeElapsedColumn())
+    rows = TextColumn("{task.fields[rows]} rows")
+    columns = (TextColumn("{task.description}"), BarColumn(), rows, TimeElapsedColumn())
     end = monotonic() + DEADLINE_SECONDS
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("Pending", total=100, rows=0)
@@ -80,7 +81,7 @@ def wait(installation: Installation) -> bool:
             described = f"{status.get('state', 'Pending')} {status.get('phase', '')}"
             progress.update(task, description=described, completed=done.get("percent", 0), rows=done.get("rows", 0))
             if status.get("finished"):
-                return status["state"] == "Succeeded"
+                return bool(status["state"] == "Succeeded")
             sleep(LOOK_SECONDS)
     console.print(f"[red]not finished after {DEADLINE_SECONDS:.0f} s[/]")
     return False
@@ -88,7 +89,7 @@ def wait(installation: Installation) -> bool:
 
 def show(installation: Installation, kubeconfig: Path) -> None:
     """The request, its Job, its run, and the answer to a question."""
-    run = "select run_id, state, attempt, publish, published, metrics from import_run_status"
+    run = "\\x on\nselect run_id, state, attempt, owner, published, metrics from import_run_status"
     for title, text in (
         ("kubectl get importrequests", installation.kubectl("get", "importrequests", "-o", "wide")),
         ("kubectl get jobs", installation.kubectl("get", "jobs")),
@@ -96,7 +97,7 @@ def show(installation: Installation, kubeconfig: Path) -> None:
         ("which area covers 13.4, 52.5?", installation.query(BERLIN)),
     ):
         console.print(f"\n[bold]{title}[/]")
-        console.print(text.rstrip(), highlight=False, markup=False)
+        console.print(text.rstrip(), highlight=False, markup=False, soft_wrap=True)
     console.print(f"\nLook around: KUBECONFIG={kubeconfig} kubectl -n {installation.namespace} get all")
 
 

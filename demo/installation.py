@@ -54,11 +54,12 @@ class Installation:
         """Run kubectl in the namespace; what it printed. Raises InstallationError where it fails."""
         return self._run([*self.cluster.kubectl, "--namespace", self.namespace, *arguments], stdin=stdin, check=check)
 
-    def query(self, statement: str) -> str:
-        """What psql prints for a statement, in the catalog's schema, as the pod of the database sees it."""
-        psql = ["psql", "-X", "-h", "/tmp", "-U", "geogenius", "-v", "ON_ERROR_STOP=1", "-c", statement]  # noqa: S108
+    def query(self, statement: str, **variables: str) -> str:
+        """What psql prints for a statement in the catalog's schema; it reads a variable as `:'name'`."""
+        psql = ["psql", "-X", "-h", "/tmp", "-U", "geogenius", "-v", "ON_ERROR_STOP=1"]  # noqa: S108  in the pod
+        given = [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
         settings = "PGOPTIONS=-c search_path=geogenius,public"
-        return self.kubectl("exec", "deployment/postgis", "--", "env", settings, *psql)
+        return self.kubectl("exec", "-i", "deployment/postgis", "--", "env", settings, *psql, *given, stdin=statement)
 
     def _run(self, command: list[str], *, stdin: str | None = None, check: bool = True) -> str:
         ended = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)  # noqa: S603

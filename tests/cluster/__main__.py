@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.cluster.binaries import binaries
 from tests.cluster.contract import Cluster, ClusterError
 from tests.cluster.images import catalog
+from tests.cluster.packages import TESTS, require
 from tests.cluster.providers import DEFAULT_NAME, cluster, known_names
 
 IMAGES: dict[str, Callable[[], Path]] = {
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", default=DEFAULT_NAME, help="which cluster (default: %(default)s)")
     actions = parser.add_subparsers(dest="action", required=True)
     actions.add_parser("build", help="build the cluster's programs and every image")
+    actions.add_parser("packages", help="on Debian, install what tests without a cluster need")
     actions.add_parser("up", help="start the cluster; a healthy one is left alone")
     actions.add_parser("down", help="stop the cluster and leave nothing behind")
     actions.add_parser("status", help="print up, broken or down")
@@ -57,6 +59,7 @@ def _actions(options: argparse.Namespace) -> dict[str, Callable[[], None]]:
     chosen = cluster(options.name)
     return {
         "build": _build,
+        "packages": _packages,
         "up": chosen.up,
         "down": chosen.down,
         "status": lambda: print(chosen.state()),
@@ -74,6 +77,11 @@ def _build() -> None:
     binaries()
     for build in IMAGES.values():
         build()
+
+
+def _packages() -> None:
+    if Path("/etc/debian_version").exists():
+        require(TESTS)
 
 
 def _list() -> None:

@@ -24,6 +24,12 @@ NODE = {
     "openssl": "openssl",
 }
 BUILDAH = {"buildah": "buildah"}
+TESTS = {
+    "/usr/lib/postgresql/15/bin/initdb": "postgresql-15",
+    "/usr/share/postgresql/15/extension/postgis.control": "postgresql-15-postgis-3",
+    "npm": "npm",
+}
+"""What tests without a cluster need on Debian."""
 DEBIAN_ROOTS = {"mmdebstrap": "mmdebstrap"}
 
 
@@ -44,7 +50,12 @@ def require(programs: Mapping[str, str]) -> None:
 
 def missing_packages(programs: Mapping[str, str]) -> list[str]:
     """The packages of programs that are not here, each once."""
-    return sorted({package for program, package in programs.items() if not shutil.which(program, path=search_path())})
+    return sorted({package for program, package in programs.items() if not _present(program)})
+
+
+def _present(program: str) -> bool:
+    """Whether a program is on the search path, or a file at its absolute path."""
+    return Path(program).exists() if program.startswith("/") else shutil.which(program, path=search_path()) is not None
 
 
 def search_path(folders: Iterable[str] = ("/usr/sbin", "/sbin")) -> str:

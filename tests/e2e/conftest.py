@@ -13,8 +13,8 @@ import pytest
 from demo.installation import Installation
 from tests.cluster.contract import Cluster
 from tests.cluster.providers import cluster as cluster_named
-from tests.support.file_server import FileServer, serving_files
 from tests.support.desk import Desk
+from tests.support.file_server import FileServer, serving_files
 
 NAME = "e2e"
 SYSTEM = "geogenius-system"

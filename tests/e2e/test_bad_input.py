@@ -82,8 +82,7 @@ def test_every_bad_input_fails_with_a_reason_and_a_position_and_publishes_nothin
         assert succeeded["reason"] == bad.reason, (name, succeeded)
         for words in bad.says:
             assert words in succeeded["message"], (name, succeeded["message"])
-        collection = f"collection_key = '{desk.collection(name)}'"
-        assert desk.value(f"select count(*) from published_areas where {collection}") == "0", name
+        assert desk.count("published_areas", name) == 0, name
 
 
 def test_after_a_bad_release_the_previous_one_stays_and_the_operator_goes_on(desk: Desk) -> None:
@@ -100,8 +99,8 @@ def test_after_a_bad_release_the_previous_one_stays_and_the_operator_goes_on(des
     second["spec"]["manifest"]["sources"][0]["releaseKey"] = "2"
     desk.apply(second)
     assert desk.finished("second")["state"] == "Failed"
-    release = "select distinct release_key from published_areas where collection_key"
-    assert desk.value(f"{release} = '{collection}'") == "1"
+    release = "select distinct release_key from published_areas where collection_key = :'collection'"
+    assert desk.value(release, collection=collection) == "1"
 
     third = desk.request("third", content, manifest={"release": "3"})
     third["spec"]["manifest"]["collection"] = collection
@@ -109,7 +108,7 @@ def test_after_a_bad_release_the_previous_one_stays_and_the_operator_goes_on(des
     desk.supply("third", content)
     desk.apply(third)
     assert desk.finished("third")["state"] == "Succeeded"
-    assert desk.value(f"{release} = '{collection}'") == "3"
+    assert desk.value(release, collection=collection) == "3"
 
 
 def test_a_request_that_breaks_the_schema_is_refused_by_name_of_the_field(desk: Desk) -> None:

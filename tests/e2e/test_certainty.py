@@ -59,4 +59,5 @@ def test_an_operator_that_dies_between_the_job_and_the_status_leaves_one_job_and
 
     assert desk.finished("crash")["state"] == "Succeeded"
     assert len(desk.jobs()) == 1
-    assert desk.value(f"select count(*) from import_run where request_namespace = '{desk.namespace}'") == "1"
+    runs = "select count(*) from import_run where request_namespace = :'namespace'"
+    assert desk.value(runs, namespace=desk.namespace) == "1"

@@ -26,16 +26,16 @@ def test_all_states_of_the_world_are_accounted_for_within_the_memory_of_the_pod(
     assert status["progress"]["rows"] == STATES
     (job,) = desk.jobs()
     assert status["runId"] in job["spec"]["template"]["spec"]["containers"][0]["args"]
-    run = f"run_id = '{status['runId']}'"
-    collection = f"collection_key = '{desk.collection('ne-states')}'"
-    rejected = int(desk.value(f"select count(*) from import_reject where {run}"))
-    areas = int(desk.value(f"select count(*) from published_areas where {collection}"))
+    rejects = "select count(*) from import_reject where run_id = :'run'"
+    rejected = int(desk.value(rejects, run=status["runId"]))
+    areas = desk.count("published_areas", "ne-states")
     assert areas + rejected == STATES
-    assert desk.value(f"select count(*) from published_boundaries where {collection} and repaired") == "2"
-    point = f"areas_for_point(13.4, 52.5, array['{desk.collection('ne-states')}'])"
-    assert desk.value(f"select name from {point}") == "Berlin"
-    peak = int(desk.value(f"select metrics ->> 'peak_memory_bytes' from import_run_status where {run}"))
-    print(f"importer peak memory {peak / 2**20:.0f} MiB for {len(content) / 1e6:.1f} MB, {areas} areas, {rejected} rejected")
+    repaired = "select count(*) from published_boundaries where collection_key = :'collection' and repaired"
+    assert desk.value(repaired, collection=desk.collection("ne-states")) == "2"
+    point = "select name from areas_for_point(13.4, 52.5, array[:'collection'])"
+    assert desk.value(point, collection=desk.collection("ne-states")) == "Berlin"
+    peak = json.loads(desk.run(status["runId"], "metrics"))["peak_memory_bytes"]
+    print(f"importer: {peak / 2**20:.0f} MiB at most, {len(content) / 1e6:.1f} MB, {areas} areas, {rejected} rejected")
     assert peak < MEMORY_LIMIT
 
 
@@ -53,7 +53,7 @@ def test_the_same_file_applied_twice_gives_one_run_and_one_job(desk: Desk) -> No
     until(lambda: desk.get("twice")["metadata"]["annotations"].get("note") == "touched", 10, "the note is not there")
     assert desk.get("twice")["status"]["runId"] == first["runId"]
     uid = desk.get("twice")["metadata"]["uid"]
-    assert desk.value(f"select count(*) from import_run where request_uid = '{uid}'") == "1"
+    assert desk.value("select count(*) from import_run where request_uid = :'uid'", uid=uid) == "1"
     assert len(desk.jobs()) == 1
 
 
@@ -65,14 +65,14 @@ def test_a_request_that_is_deleted_while_it_runs_leaves_nothing_behind(desk: Des
     until(lambda: desk.get("gone").get("status", {}).get("phase") == "downloading", 60, "the import does not run")
     found = desk.get("gone")
     assert "finalizers" not in found["metadata"]
-    run = f"run_id = '{found['status']['runId']}'"
+    run = found["status"]["runId"]
 
     desk.kubectl("delete", "importrequest", "gone", "--wait=false")
 
     until(lambda: desk.jobs() == [], 60, lambda: f"Jobs are left: {desk.jobs()}")
-    until(lambda: desk.value(f"select state from import_run_status where {run}") == "failed", 30, "the run is not failed")
-    assert desk.value(f"select error ->> 'reason' from import_run_status where {run}") in ("RequestDeleted", "Cancelled")
-    assert desk.value(f"select count(*) from import_run_lease where {run}") == "0"
+    until(lambda: desk.run(run, "state") == "failed", 30, "the run is not failed")
+    assert json.loads(desk.run(run, "error"))["reason"] in ("RequestDeleted", "Cancelled")
+    assert desk.value("select count(*) from import_run_lease where run_id = :'run'", run=run) == "0"
     pods = lambda: json.loads(desk.kubectl("get", "pods", "-o", "json"))["items"]  # noqa: E731  read in a loop
     until(lambda: pods() == [], 90, "a pod is left")
 
@@ -85,14 +85,14 @@ def test_a_request_that_is_deleted_while_the_operator_is_away_is_noticed_afterwa
     files.stuck["away.json"] = threading.Event()
     desk.apply(desk.request("away", content, files.url("away.json")))
     until(lambda: desk.get("away").get("status", {}).get("phase") == "downloading", 60, "the import does not run")
-    run = f"run_id = '{desk.get('away')['status']['runId']}'"
+    run = desk.get("away")["status"]["runId"]
 
     desk.installation.kubectl("scale", "deployment/geogenius-operator", "--replicas=0", "--timeout=60s")
     desk.installation.kubectl("wait", "pod", "-l", "app.kubernetes.io/component=operator", "--for=delete")
     desk.kubectl("delete", "importrequest", "away", "--wait=true", "--timeout=30s")
     desk.installation.kubectl("scale", "deployment/geogenius-operator", "--replicas=1")
 
-    until(lambda: desk.value(f"select state from import_run_status where {run}") == "failed", 60, "the run is not failed")
+    until(lambda: desk.run(run, "state") == "failed", 60, "the run is not failed")
     assert desk.jobs() == []
 
 
@@ -105,4 +105,4 @@ def test_a_request_without_publish_completes_and_shows_readers_nothing(desk: Des
 
     assert (status["state"], status["published"]) == ("Succeeded", False)
     assert condition(status, "Succeeded")["reason"] == "Completed"
-    assert desk.value(f"select count(*) from published_areas where collection_key = '{desk.collection('quiet')}'") == "0"
+    assert desk.count("published_areas", "quiet") == 0

@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._pass_on()
 
-    do_POST = do_PATCH = do_DELETE = do_PUT = do_GET
+    do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815  the names that http.server calls
 
     def _pass_on(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -163,11 +163,11 @@ def _certificate(cluster: Cluster, folder: Path) -> tuple[str, str]:
     certificate, key, request, names = (folder / name for name in ("proxy.crt", "proxy.key", "proxy.csr", "names"))
     names.write_text(f"subjectAltName=IP:{cluster.host_address}\n")
     authority, authority_key = cluster.ca_files()
+    curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    signed = ("-CA", str(authority), "-CAkey", str(authority_key), "-set_serial", "7", "-days", "2")
     for command in (
-        ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=proxy"]
-        + ["-keyout", str(key), "-out", str(request)],
-        ["x509", "-req", "-in", str(request), "-CA", str(authority), "-CAkey", str(authority_key), "-days", "2"]
-        + ["-set_serial", "7", "-extfile", str(names), "-out", str(certificate)],
+        ("req", "-new", *curve, "-subj", "/CN=proxy", "-keyout", str(key), "-out", str(request)),
+        ("x509", "-req", "-in", str(request), *signed, "-extfile", str(names), "-out", str(certificate)),
     ):
         subprocess.run(["openssl", *command], check=True, capture_output=True)
     return str(certificate), str(key)

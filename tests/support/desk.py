@@ -118,11 +118,25 @@ class Desk:
         items: list[dict[str, Any]] = json.loads(self.kubectl("get", "jobs", "-o", "json"))["items"]
         return items
 
-    def value(self, statement: str) -> str:
-        """The first column of the only row."""
-        lines = self.installation.query(statement).splitlines()
+    def value(self, statement: str, **variables: str) -> str:
+        """The first column of the only row; psql reads a variable as `:'name'`."""
+        lines = self.installation.query(statement, **variables).splitlines()
         assert len(lines) == 5, lines
         return lines[2].strip()
+
+    def count(self, view: str, name: str) -> int:
+        """How many rows of a published view the collection of this request has."""
+        counted = {
+            "published_areas": "select count(*) from published_areas where collection_key = :'collection'",
+            "published_boundaries": "select count(*) from published_boundaries where collection_key = :'collection'",
+        }
+        return int(self.value(counted[view], collection=self.collection(name)))
+
+    def run(self, run_id: str, column: str) -> str:
+        """A column of the run as the catalog has it, as text."""
+        return self.value(
+            "select to_jsonb(r) ->> :'column' from import_run_status r where run_id = :'run'", run=run_id, column=column
+        )
 
     @contextmanager
     def followed(self, name: str) -> Iterator["Followed"]:

@@ -47,8 +47,8 @@ class Generated:
     def difference(self) -> str:
         """A unified diff from the file to what it must hold; empty when it is up to date."""
         name = str(self.path)
-        lines = (text.splitlines(keepends=True) for text in (self._text(), self.make()))
-        return "".join(difflib.unified_diff(*lines, fromfile=name, tofile=f"{name} (generated)"))
+        found, wanted = (text.splitlines(keepends=True) for text in (self._text(), self.make()))
+        return "".join(difflib.unified_diff(found, wanted, fromfile=name, tofile=f"{name} (generated)"))
 
     def _text(self) -> str:
         return self.path.read_text() if self.path.exists() else ""

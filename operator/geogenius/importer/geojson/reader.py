@@ -205,7 +205,8 @@ class FeatureCollectionReader:
             problem = f"is not UTF-8: a broken character {self._place}; save it as UTF-8"
             raise self._refused("EncodingRefused", problem) from error
         except (ValueError, RecursionError) as error:
-            raise self._refused("NotJson", f"is not JSON {self._place}: {shortened(raw)}") from error
+            place = f"{self._place} that ends at byte {self.offset}"
+            raise self._refused("NotJson", f"is not JSON {place}: {shortened(raw)}") from error
 
     def _unexpected(self, wanted: str) -> DataRefused:
         seen = shortened(self._cursor.start(16))
