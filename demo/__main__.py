@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic, sleep
 
 from rich.console import Console
@@ -47,7 +46,7 @@ def up() -> int:
     step("helm install geogenius", installation.operator)
     step("kubectl apply", lambda: apply(installation))
     succeeded = wait(installation)
-    show(installation, demo.kubeconfig)
+    show(installation)
     console.print(f"\n[bold]{monotonic() - began:.0f} s in all.[/] Clean up with: make demo-down")
     return 0 if succeeded else 1
 
@@ -87,7 +86,7 @@ def wait(installation: Installation) -> bool:
     return False
 
 
-def show(installation: Installation, kubeconfig: Path) -> None:
+def show(installation: Installation) -> None:
     """The request, its Job, its run, and the answer to a question."""
     run = "\\x on\nselect run_id, state, attempt, owner, published, metrics from import_run_status"
     for title, text in (
@@ -98,7 +97,8 @@ def show(installation: Installation, kubeconfig: Path) -> None:
     ):
         console.print(f"\n[bold]{title}[/]")
         console.print(text.rstrip(), highlight=False, markup=False, soft_wrap=True)
-    console.print(f"\nLook around: KUBECONFIG={kubeconfig} kubectl -n {installation.namespace} get all")
+    look = f"python3 -m tests.cluster --name {NAME} kubectl -n {installation.namespace} get all"
+    console.print(f"\nLook around: {look}", soft_wrap=True)
 
 
 if __name__ == "__main__":

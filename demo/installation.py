@@ -56,7 +56,7 @@ class Installation:
 
     def query(self, statement: str, **variables: str) -> str:
         """What psql prints for a statement in the catalog's schema; it reads a variable as `:'name'`."""
-        psql = ["psql", "-X", "-h", "/tmp", "-U", "geogenius", "-v", "ON_ERROR_STOP=1"]  # noqa: S108  in the pod
+        psql = ["psql", "-q", "-X", "-h", "/tmp", "-U", "geogenius", "-v", "ON_ERROR_STOP=1"]  # noqa: S108  in the pod
         given = [part for name, value in variables.items() for part in ("-v", f"{name}={value}")]
         settings = "PGOPTIONS=-c search_path=geogenius,public"
         return self.kubectl("exec", "-i", "deployment/postgis", "--", "env", settings, *psql, *given, stdin=statement)
