@@ -79,7 +79,7 @@ class ControllerSettings(_Group):
 
     workers: Annotated[int, Field(ge=1, le=64)] = 4
     """How many requests are reconciled at the same time."""
-    tick_seconds: Annotated[float, Field(gt=0)] = 2.0
+    tick_seconds: Annotated[float, Field(gt=0)] = 1.0
     """How often the progress of all live runs is read, in one query."""
     resync_seconds: Annotated[float, Field(ge=1)] = 300.0
     """How often everything is listed and compared."""

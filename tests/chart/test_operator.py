@@ -70,7 +70,7 @@ def test_the_pod_keeps_to_the_restricted_profile(values: dict[str, Any]) -> None
 
     assert pod["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
-    assert pod["volumes"] == [{"name": "scratch", "emptyDir": {}}]
+    assert [volume.keys() - {"name"} for volume in pod["volumes"]] == [{"emptyDir"}, {"projected"}]
     for container in containers(pod):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,

@@ -61,14 +61,16 @@ def test_the_pod_runs_as_the_account_that_has_the_rights() -> None:
     assert rendered.pod["serviceAccountName"] == rendered.one("ServiceAccount")["metadata"]["name"] == OPERATOR["name"]
 
 
-def test_whoever_else_uses_the_account_gets_no_token() -> None:
+def test_only_the_container_that_speaks_to_the_api_has_a_token() -> None:
     rendered = Rendered()
+    pod = rendered.pod
 
     assert rendered.one("ServiceAccount")["automountServiceAccountToken"] is False
-    tokens = [
-        found["metadata"]["name"]
-        for found in rendered.objects
-        if found.get("spec", {}).get("template", {}).get("spec", {}).get("automountServiceAccountToken") is not False
-        and "template" in found.get("spec", {})
+    assert pod["automountServiceAccountToken"] is False
+    (token,) = [volume["name"] for volume in pod["volumes"] if "serviceAccountToken" in str(volume)]
+    holders = [
+        container["name"]
+        for container in pod["containers"] + pod["initContainers"]
+        if token in [mount["name"] for mount in container["volumeMounts"]]
     ]
-    assert tokens == ["geogenius-operator"]
+    assert holders == ["operator"]

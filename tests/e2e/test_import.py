@@ -106,3 +106,17 @@ def test_a_request_without_publish_completes_and_shows_readers_nothing(desk: Des
     assert (status["state"], status["published"]) == ("Succeeded", False)
     assert condition(status, "Succeeded")["reason"] == "Completed"
     assert desk.count("published_areas", "quiet") == 0
+
+
+def test_a_request_whose_files_are_missing_says_so_and_goes_on_when_they_are_there(desk: Desk) -> None:
+    content = collection_of([square(1)])
+    desk.apply(desk.request("late", content))
+
+    def says_why() -> bool:
+        conditions = desk.get("late").get("status", {}).get("conditions", [])
+        return any("FailedMount" in (item["reason"], *item["message"].split()) for item in conditions)
+
+    until(says_why, 60, lambda: f"nothing says what is missing: {desk.get('late').get('status')}")
+    desk.supply("late", content)
+
+    assert desk.finished("late", 180)["state"] == "Succeeded"

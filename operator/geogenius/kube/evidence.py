@@ -6,21 +6,22 @@ from geogenius.domain.observation import Ended, Observation, Running, Waiting
 from geogenius.kube.resources import JsonObject, integer_at, objects_at, text_at, value_at
 
 _ORDINARY_ENDS = frozenset({"", "Error", "Completed"})
+_SILENT = frozenset({"NoPodYet", "ContainerCreating", "Pending"})
 _WORDS_LIMIT = 1000
 
 
 def read_evidence(job: JsonObject, pods: Sequence[JsonObject], warning: JsonObject | None = None) -> Observation:
-    """What the workload looks like; `warning` is the latest warning event of a Job that has no pod.
+    """What the workload looks like; `warning` is the latest warning event of the youngest pod, or of a Job without one.
 
     Only the conditions Complete and Failed end a Job: the interim ones come while pods still run.
     """
     uid = text_at(job, "metadata", "uid")
     complete = _condition(job, "Complete")
     if complete is not None:
-        return Ended(uid, succeeded=True, reason="Complete", message="", exit_code=_exit_code(_last(pods)))
+        return Ended(uid, succeeded=True, reason="Complete", message="", exit_code=_exit_code(youngest(pods)))
     failed = _condition(job, "Failed")
     if failed is not None:
-        return _ended_badly(uid, failed, _last(pods))
+        return _ended_badly(uid, failed, youngest(pods))
     if any(_runs(pod) for pod in pods):
         return Running(uid)
     return _waiting(uid, job, pods, warning)
@@ -46,14 +47,21 @@ def _waiting(uid: str, job: JsonObject, pods: Sequence[JsonObject], warning: Jso
     suspended = _condition(job, "Suspended")
     if suspended is not None:
         return Waiting(uid, "Suspended", text_at(suspended, "message"))
-    pod = _last([pod for pod in pods if text_at(pod, "status", "phase") not in ("Failed", "Succeeded")])
+    pod = youngest([pod for pod in pods if text_at(pod, "status", "phase") not in ("Failed", "Succeeded")])
     if pod is not None:
-        return _pending(uid, pod)
-    if pods:
-        return Waiting(uid, "PodEnded", "the pod ended and the Job has not been settled yet")
-    if warning is not None:
+        waiting = _pending(uid, pod)
+    elif pods:
+        waiting = Waiting(uid, "PodEnded", "the pod ended and the Job has not been settled yet")
+    else:
+        waiting = Waiting(uid, "NoPodYet", "the Job has no pod yet")
+    if warning is not None and waits_silently(waiting):
         return Waiting(uid, text_at(warning, "reason") or "Warning", text_at(warning, "message"))
-    return Waiting(uid, "NoPodYet", "the Job has no pod yet")
+    return waiting
+
+
+def waits_silently(observation: Observation) -> bool:
+    """Whether a warning event would tell more, as for a volume that cannot be mounted or a quota that is used up."""
+    return isinstance(observation, Waiting) and observation.reason in _SILENT
 
 
 def _pending(uid: str, pod: JsonObject) -> Waiting:
@@ -71,7 +79,7 @@ def _runs(pod: JsonObject) -> bool:
     return text_at(pod, "status", "phase") == "Running"
 
 
-def _last(pods: Sequence[JsonObject]) -> JsonObject | None:
+def youngest(pods: Sequence[JsonObject]) -> JsonObject | None:
     """The youngest pod: its words are the latest."""
     return max(pods, key=lambda pod: text_at(pod, "metadata", "creationTimestamp"), default=None)
 

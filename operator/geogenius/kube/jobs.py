@@ -7,7 +7,7 @@ from geogenius.domain.errors import KubernetesUnavailable
 from geogenius.domain.observation import Absent, Foreign, Observation
 from geogenius.domain.run import RunId
 from geogenius.kube.client import KubeClient, Request
-from geogenius.kube.evidence import read_evidence
+from geogenius.kube.evidence import read_evidence, waits_silently, youngest
 from geogenius.kube.listing import list_all
 from geogenius.kube.outcome import Answered, Conflicted, NotFound, Refusal, Unknown
 from geogenius.kube.resources import (
@@ -104,7 +104,10 @@ class Jobs:
                 if not carries(job, run_id):
                     return Foreign(f"Job {namespace}/{name} exists and does not belong to run {run_id}")
                 pods = self._pods(namespace, job)
-                return read_evidence(job, pods, None if pods else self._last_warning(namespace, job))
+                observation = read_evidence(job, pods)
+                if not waits_silently(observation):
+                    return observation
+                return read_evidence(job, pods, self._last_warning(namespace, youngest(pods) or job))
 
     def delete(self, namespace: str, name: str, uid: str) -> None:
         """Delete exactly this Job, with its pods after it; one that is gone or was replaced is left as it is.
@@ -133,9 +136,9 @@ class Jobs:
         selector = f"batch.kubernetes.io/controller-uid={text_at(job, 'metadata', 'uid')}"
         return list(list_all(self._client, pods_path(namespace), {"labelSelector": selector}))
 
-    def _last_warning(self, namespace: str, job: JsonObject) -> JsonObject | None:
-        """The latest warning about a Job without pods; it embellishes only, so trouble reading it is no trouble."""
-        selector = f"involvedObject.uid={text_at(job, 'metadata', 'uid')},type=Warning"
+    def _last_warning(self, namespace: str, subject: JsonObject) -> JsonObject | None:
+        """The latest warning about a Job or a pod; it embellishes only, so trouble reading it is no trouble."""
+        selector = f"involvedObject.uid={text_at(subject, 'metadata', 'uid')},type=Warning"
         try:
             events = list(list_all(self._client, events_path(namespace), {"fieldSelector": selector}))
         except KubernetesUnavailable:

@@ -157,6 +157,21 @@ def test_a_job_that_can_make_no_pod_says_why() -> None:
     assert read_evidence(a_job(), [], warning) == Waiting(UID, "FailedCreate", 'serviceaccount "x" not found')
 
 
+def test_a_pod_that_waits_without_a_word_says_what_its_events_say() -> None:
+    warning: JsonObject = {"reason": "FailedMount", "message": 'configmap "absent" not found'}
+    waiting: JsonObject = {"state": {"waiting": {"reason": "ContainerCreating"}}}
+    pod: JsonObject = {"status": {"phase": "Pending", "containerStatuses": [waiting]}}
+
+    assert read_evidence(a_job(), [pod], warning) == Waiting(UID, "FailedMount", 'configmap "absent" not found')
+
+
+def test_a_pod_with_words_of_its_own_keeps_them() -> None:
+    waiting: JsonObject = {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}
+    pod: JsonObject = {"status": {"phase": "Pending", "containerStatuses": [waiting]}}
+
+    assert read_evidence(a_job(), [pod], {"reason": "Other"}) == Waiting(UID, "ImagePullBackOff", "no such image")
+
+
 def test_the_last_words_of_a_pod_are_cut_from_the_front() -> None:
     observation = read_evidence(a_job(LIMIT), [a_pod("Failed", ended(70, message="x" * 9000 + "the end"))])
 
