@@ -11,6 +11,7 @@ from tests.cluster.contract import Cluster, ClusterError
 from tests.cluster.images import catalog
 from tests.cluster.packages import TESTS, require
 from tests.cluster.providers import DEFAULT_NAME, cluster, known_names
+from tests.cluster.steps import say
 
 IMAGES: dict[str, Callable[[], Path]] = {
     "base": catalog.base_image,
@@ -67,7 +68,7 @@ def _actions(options: argparse.Namespace) -> dict[str, Callable[[], None]]:
         "kubeconfig": lambda: print(chosen.kubeconfig),
         "kubectl": lambda: _run(chosen.kubectl, options.arguments),
         "helm": lambda: _run(chosen.helm, options.arguments),
-        "image": lambda: print(IMAGES[options.image]()),
+        "image": lambda: _image(options.image),
         "load-image": lambda: _load(chosen, options.images),
         "logs": lambda: chosen.collect_logs(options.folder),
     }
@@ -82,6 +83,12 @@ def _build() -> None:
 def _packages() -> None:
     if Path("/etc/debian_version").exists():
         require(TESTS)
+
+
+def _image(name: str) -> None:
+    archive = IMAGES[name]()
+    say(f"{name}: {archive.stat().st_size / 1e6:.0f} MB as an archive")
+    print(archive)
 
 
 def _list() -> None:
