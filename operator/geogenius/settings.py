@@ -1,10 +1,10 @@
-"""What an installer can set: from the environment (`GEOGENIUS_<GROUP>__<NAME>`) or from files in a mounted folder."""
+"""What an installer can set, from the environment: `GEOGENIUS_<GROUP>__<NAME>`. Lists are written as JSON."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
 
 from geogenius.domain.errors import Misconfigured
 
@@ -97,7 +97,7 @@ class TelemetrySettings(_Group):
 
 
 class Settings(BaseSettings):
-    """All settings. Unknown names are refused, so that a misspelt one is noticed."""
+    """All settings. Unknown names in a group are refused, so that a misspelt one is noticed."""
 
     model_config = SettingsConfigDict(
         env_prefix="GEOGENIUS_", env_nested_delimiter="__", extra="forbid", frozen=True, use_attribute_docstrings=True
@@ -119,6 +119,8 @@ def read_settings() -> Settings:
     except ValidationError as error:
         problems = "; ".join(f"{_variable(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
         raise Misconfigured(f"settings: {problems}", reason="SettingsInvalid") from None
+    except SettingsError as error:  # names the group; its cause holds the value
+        raise Misconfigured(f"settings: {error}; a list is written as JSON", reason="SettingsInvalid") from None
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

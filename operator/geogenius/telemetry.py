@@ -9,20 +9,19 @@ from typing_extensions import override
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line; fields given as `extra={"fields": {...}}` stand beside the message."""
+    """One JSON object a line."""
 
     @override
     def format(self, record: logging.LogRecord) -> str:
-        entry: dict[str, object] = {
+        entry = {
             "time": self.formatTime(record),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
         }
-        entry |= getattr(record, "fields", {})
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps(entry, default=str)
+        return json.dumps(entry)
 
 
 def configure_logging(level: str, form: str) -> None:

@@ -115,9 +115,9 @@ def operator_context() -> Iterator[OperatorContext]:
 
 
 def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -> OperatorContext:
+    template = _job_template(settings)  # first: a wrong setting is refused before anybody is asked
     cluster_id = client.cluster_id()
     jobs, requests = Jobs(client), Requests(client, settings.kubernetes.namespaces)
-    template = _job_template(settings)
 
     def launcher_of(request: ImportRequest) -> Launcher:
         pod = _pod_options(request)

@@ -157,7 +157,7 @@ def _work(database: Database, fence: Fence, phase: RunState, areas: Sequence[Sta
             Areas(database).create_staging(fence)
             Areas(database).stage(fence, "countries.geojson", areas, [])
         case RunState.NORMALIZING:
-            Areas(database).merge(fence)
+            Areas(database).merge(fence, len(areas))
         case RunState.INDEXING:
             Areas(database).index(fence)
         case RunState.VERIFYING:

@@ -39,12 +39,13 @@ class Areas:
             if rejects:
                 connection.execute(_QUERIES["record_rejects"], _reject_arrays(fence.run_id, artifact, rejects))
 
-    def merge(self, fence: Fence) -> MergeCounts:
-        """Builds the tables of the release from the staged areas; repeating it builds them anew.
+    def merge(self, fence: Fence, staged: int) -> MergeCounts:
+        """Builds the tables of the release from the areas that were staged, so many; repeating it builds them anew.
 
-        Rows whose geometry leaves no polygon, and all but the first row of each area key, become rejects.
+        Rows whose geometry leaves no polygon, and all but the first row of each area key, become rejects. Raises
+        DatabaseUnavailable (StagingLost) if staged areas are gone: a crash of the server empties the staging table.
         """
-        return MergeCounts(**self._fenced("merge_staging", Call.BULK, fence))
+        return MergeCounts(**self._fenced("merge_staging", Call.BULK, fence, staged=staged))
 
     def index(self, fence: Fence) -> None:
         """Indexes the tables of the release; repeating it adds what is missing."""
@@ -61,15 +62,9 @@ class Areas:
             rows = connection.execute(_QUERIES["list_rejects"], {"run": run_id, "limit": limit}).fetchall()
         return [StoredReject(**row) for row in rows]
 
-    def reject_count(self, run_id: RunId) -> int:
-        """How many rows of a run were rejected so far."""
-        with self._database.connection() as connection:
-            count: int = connection.execute(_QUERIES["count_rejects"], {"run": run_id}).fetchall()[0]["rejected"]
-        return count
-
-    def _fenced(self, name: str, call: Call, fence: Fence) -> DictRow:
+    def _fenced(self, name: str, call: Call, fence: Fence, **arguments: int) -> DictRow:
         with self._database.connection(call) as connection:
-            return connection.execute(_QUERIES[name], _pair(fence)).fetchall()[0]
+            return connection.execute(_QUERIES[name], {**_pair(fence), **arguments}).fetchall()[0]
 
 
 def _copy(connection: Connection[DictRow], staging: str, artifact: str, areas: Sequence[StagedArea]) -> None:

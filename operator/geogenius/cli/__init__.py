@@ -12,10 +12,29 @@ from geogenius.cli.execute import execute
 from geogenius.cli.import_ import import_
 from geogenius.cli.migrate import migrate
 from geogenius.cli.status import status
-from geogenius.domain.errors import GeogeniusError, InvalidRequest, Misconfigured, Unavailable
-from geogenius.importer.exit_code import INTERNAL, REFUSED, UNAVAILABLE, USAGE
+from geogenius.domain.errors import (
+    Cancelled,
+    Conflict,
+    DatabaseUnavailable,
+    GeogeniusError,
+    InvalidRequest,
+    Misconfigured,
+    Unavailable,
+)
+from geogenius.importer.exit_code import CANCELLED, INTERNAL, NOT_OURS, NOT_RECORDED, REFUSED, UNAVAILABLE, USAGE
 
 logger = logging.getLogger(__name__)
+
+
+_EXIT_CODES: tuple[tuple[type[GeogeniusError], int], ...] = (
+    (Misconfigured, USAGE),
+    (InvalidRequest, REFUSED),
+    (DatabaseUnavailable, NOT_RECORDED),
+    (Unavailable, UNAVAILABLE),
+    (Conflict, NOT_OURS),
+    (Cancelled, CANCELLED),
+)
+"""The first that fits counts; any other error of ours is internal."""
 
 
 @click.group()
@@ -35,8 +54,8 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(USAGE)
-    except click.Abort:
-        sys.exit(USAGE)
+    except click.Abort:  # how click tells an interrupt from the keyboard
+        sys.exit(CANCELLED)
     except GeogeniusError as error:
         click.echo(f"{error.reason}: {error}", err=True)
         sys.exit(_exit_code(error))
@@ -46,12 +65,4 @@ def main() -> None:
 
 
 def _exit_code(error: GeogeniusError) -> int:
-    match error:
-        case Misconfigured():
-            return USAGE
-        case InvalidRequest():
-            return REFUSED
-        case Unavailable():
-            return UNAVAILABLE
-        case _:
-            return INTERNAL
+    return next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), INTERNAL)

@@ -6,48 +6,56 @@ refuses what is out of order, so two operators at once do no harm.
 
 import logging
 import threading
-from collections.abc import Callable
 
 from geogenius.catalog.leadership import Leadership
+from geogenius.controller.ending import Ending
 from geogenius.domain.errors import DatabaseUnavailable
 
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 5.0
 
+LAST_CHECK_SECONDS = 5.0
+"""How long the end of the program waits for a check under way."""
+
 
 class Leader:
-    """Waits for the lock, then watches that it is still held."""
+    """Waits for the lock, then watches that it is still held; losing it ends the program."""
 
-    def __init__(self, leadership: Leadership, lost: Callable[[], None]) -> None:
+    def __init__(self, leadership: Leadership, ending: Ending, check_seconds: float = CHECK_SECONDS) -> None:
         self._leadership = leadership
-        self._lost = lost
+        self._ending = ending
+        self._check_seconds = check_seconds
         self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="leader", daemon=True)
         self.leading = False
 
-    def acquire(self, stop: threading.Event) -> bool:
-        """Wait until this process leads; False when it was asked to stop instead."""
-        while not stop.is_set():
+    def acquire(self) -> bool:
+        """Wait until this process leads; False when it was asked to end instead."""
+        while not self._ending.asked:
             try:
                 if self._leadership.try_acquire():
                     self.leading = True
-                    threading.Thread(target=self._keep, name="leader", daemon=True).start()
+                    self._thread.start()
                     return True
             except DatabaseUnavailable as error:
                 logger.warning("leadership cannot be asked for: %s", error)
-            stop.wait(CHECK_SECONDS)
+            self._ending.wait(self._check_seconds)
         return False
 
     def release(self) -> None:
         """Let another process lead. A second call does nothing."""
         self._stop.set()
+        if self.leading:
+            self._thread.join(LAST_CHECK_SECONDS)
         self.leading = False
         self._leadership.release()
 
     def _keep(self) -> None:
-        while not self._stop.wait(CHECK_SECONDS):
-            if not self._leadership.held():
-                self.leading = False
-                logger.error("leadership is lost")
-                self._lost()
-                return
+        try:
+            while not self._stop.wait(self._check_seconds):
+                if not self._leadership.held():
+                    break
+        finally:  # whatever ends the watch over the lock: nobody may go on as if it were held
+            if not self._stop.is_set():
+                self._ending.fail("leadership is lost")

@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,8 +26,9 @@ class Probes:
     metrics: CollectorRegistry
 
 
-def serve(port: int, probes: Probes) -> ThreadingHTTPServer:
-    """Start answering in a thread of its own; port 0 takes a free one. Stop it with `shutdown` and `server_close`."""
+@contextmanager
+def serving(port: int, probes: Probes) -> Iterator[int]:
+    """Answer in a thread of its own while the block runs, on this port; 0 takes a free one. Gives the port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -41,9 +43,15 @@ def serve(port: int, probes: Probes) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:
             logger.debug(format, *args)
 
-    server = ThreadingHTTPServer(("", port), Handler)
-    threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
-    return server
+    with ThreadingHTTPServer(("", port), Handler) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, name="probes", daemon=True)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def _answer(path: str, probes: Probes) -> tuple[HTTPStatus, bytes]:

@@ -4,8 +4,11 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 from uuid import UUID
 
+from geogenius.api.status import state_of
+from geogenius.api.view import RequestView
 from geogenius.catalog.runs import Runs
 from geogenius.controller.keyed_queue import Key
 from geogenius.domain.errors import Unavailable
@@ -38,15 +41,26 @@ class Resync:
         self._metrics = metrics
         self._seen: dict[RunId, tuple[object, ...]] = {}
         self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
 
     def start(self, tick_seconds: float, resync_seconds: float) -> None:
         """Begin both loops."""
         for name, seconds, action in (("tick", tick_seconds, self.tick), ("resync", resync_seconds, self.resync)):
-            threading.Thread(target=self._loop, args=(seconds, action), name=name, daemon=True).start()
+            thread = threading.Thread(target=self._loop, args=(seconds, action), name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
-    def stop(self) -> None:
-        """End both loops after what they are doing."""
+    def stop(self, seconds: float) -> None:
+        """End both loops after what they are doing, and wait for that, this long in all."""
         self._stop.set()
+        end = monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, end - monotonic()))
+
+    @property
+    def alive(self) -> bool:
+        """Whether both loops run."""
+        return all(thread.is_alive() for thread in self._threads)
 
     def tick(self) -> None:
         """Add the key of every live run that shows something new, and of every run that has ended since."""
@@ -79,10 +93,12 @@ class Resync:
                 action()
             except Unavailable as error:
                 logger.warning("%s: %s", threading.current_thread().name, error)
+            except Exception:
+                logger.exception("%s failed; trying again", threading.current_thread().name)
             self._stop.wait(seconds)
 
 
 def _face(run: Run) -> tuple[object, ...]:
-    """What of a live run shows in a status."""
-    stalled = run.last_heartbeat_at is not None and run.read_at - run.last_heartbeat_at > run.stale_after
-    return (run.state, run.enqueue_state, tuple(sorted(run.progress.items())), run.rejected, stalled)
+    """What of a live run shows in a status, and changes without an event; that it has stalled is one of these."""
+    shown = state_of(RequestView(0, run=run), run.read_at)
+    return (shown, run.state, run.enqueue_state, run.executor_id, tuple(sorted(run.progress.items())), run.rejected)

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 SERVER_TIMEOUT_SECONDS = 240
 """A watch is renewed at least this often; an int, because the API server parses `timeoutSeconds` as one."""
 
+BEAT_SECONDS = 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
@@ -41,10 +43,11 @@ class Watch:
         self._stop = threading.Event()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="kopf", daemon=True)
-        self._last_event = monotonic()
+        self._beat_at = monotonic()
 
     def start(self) -> None:
         """Begin to watch; the first thing that comes is every existing object."""
+        self._beat_at = monotonic()
         self._thread.start()
 
     def stop(self, seconds: float) -> None:
@@ -62,25 +65,33 @@ class Watch:
         """Whether kopf has started watching."""
         return self._ready.is_set()
 
-    def seconds_since_event(self) -> float:
-        """How long nothing was seen."""
-        return monotonic() - self._last_event
+    def seconds_blocked(self) -> float:
+        """How long kopf's event loop has not come around; a watch whose stream is silent does not count as blocked."""
+        return monotonic() - self._beat_at if self.alive else 0.0
 
     def _run(self) -> None:
         try:
-            asyncio.run(
-                kopf.operator(
-                    registry=self._registry(),
-                    settings=_kopf_settings(),
-                    clusterwide=not self._options.namespaces,
-                    namespaces=self._options.namespaces,
-                    standalone=True,
-                    stop_flag=self._stop,
-                    ready_flag=self._ready,
-                )
-            )
+            asyncio.run(self._watch())
         except Exception:
             logger.exception("the watch has ended")
+
+    async def _watch(self) -> None:
+        beating = asyncio.create_task(self._beat())  # before kopf starts: it cancels what came later when it ends
+        await kopf.operator(
+            registry=self._registry(),
+            settings=_kopf_settings(),
+            clusterwide=not self._options.namespaces,
+            namespaces=self._options.namespaces,
+            standalone=True,
+            stop_flag=self._stop,
+            ready_flag=self._ready,
+        )
+        beating.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            self._beat_at = monotonic()
+            await asyncio.sleep(BEAT_SECONDS)
 
     def _registry(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
@@ -92,20 +103,16 @@ class Watch:
             return kopf.login_with_kubeconfig(logger=logger, settings=settings)
 
         @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
-        def request_changed(namespace: str | None, name: str, **_: Any) -> None:  # noqa: ANN401
-            self._seen("request", Key(namespace or "", name))
+        async def request_changed(namespace: str | None, name: str, **_: Any) -> None:  # noqa: ANN401
+            self._add("request", Key(namespace or "", name))
 
         @kopf.on.event("batch", "v1", "jobs", registry=registry)
-        def job_changed(namespace: str | None, meta: kopf.Meta, **_: Any) -> None:  # noqa: ANN401
+        async def job_changed(namespace: str | None, meta: kopf.Meta, **_: Any) -> None:  # noqa: ANN401
             for owner in meta.get("ownerReferences", ()):
                 if owner.get("kind") == KIND:
-                    self._seen("job", Key(namespace or "", owner["name"]))
+                    self._add("job", Key(namespace or "", owner["name"]))
 
         return registry
-
-    def _seen(self, kind: str, key: Key) -> None:
-        self._last_event = monotonic()
-        self._add(kind, key)
 
 
 def _kopf_settings() -> kopf.OperatorSettings:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from geogenius.controller.keyed_queue import Key, KeyedQueue
-from geogenius.domain.errors import Unavailable
+from geogenius.domain.errors import Conflict, Unavailable
 from geogenius.telemetry import ControllerMetrics
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,11 @@ class Workers:
         for thread in self._threads:
             thread.join(max(0.0, end - monotonic()))
 
+    @property
+    def alive(self) -> bool:
+        """Whether every thread runs."""
+        return all(thread.is_alive() for thread in self._threads)
+
     def longest_busy_seconds(self) -> float:
         """How long the slowest reconcile under way has taken so far."""
         return max((monotonic() - since for since in list(self._busy_since.values())), default=0.0)
@@ -58,6 +63,10 @@ class Workers:
             logger.warning("%s/%s: %s; trying again", key.namespace, key.name, error)
             self._queue.done(key, failed=True)
             return "unavailable"
+        except Conflict as error:
+            logger.info("%s/%s: %s; looking again", key.namespace, key.name, error)
+            self._queue.done(key, failed=True)
+            return "conflict"
         except Exception:
             logger.exception("%s/%s: reconcile failed; trying again", key.namespace, key.name)
             self._queue.done(key, failed=True)

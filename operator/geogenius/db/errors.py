@@ -26,6 +26,7 @@ MEANINGS: dict[tuple[str, str], Meaning] = {
     ("55000", "wrong_phase"): (Conflict, "WrongPhase"),
     ("55000", "run_completed"): (Conflict, "RunCompleted"),
     ("55000", "run_id_taken"): (Conflict, "RunIdTaken"),
+    ("55000", "staging_lost"): (DatabaseUnavailable, "StagingLost"),
     ("22023", "bad_claim"): (InvalidRequest, "BadClaim"),
     ("22023", "bad_enqueue_state"): (InvalidRequest, "BadEnqueueState"),
     ("22023", "bad_coordinate"): (InvalidRequest, "BadCoordinate"),

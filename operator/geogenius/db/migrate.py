@@ -60,14 +60,16 @@ def functions() -> list[SqlFile]:
 def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]:
     """Applies what is missing and gives its names; a second call applies nothing and renews the functions.
 
-    Each file is one transaction, all under one advisory lock. Raises Misconfigured for an old PostgreSQL, a missing
+    Each file is one transaction, all under one advisory lock. The role needs no more than a schema that it owns where
+    PostGIS is installed. Raises Misconfigured for an old PostgreSQL, a missing
     PostGIS, a file that was edited after it was applied, and a database that is newer than this program.
     """
     files = migrations() if files is None else files
     with database.dedicated(Call.BULK) as connection:
         connection.execute(_QUERIES["lock_migration"], {"schema": database.schema})
         schema = sql.Identifier(database.schema)
-        connection.execute(sql.SQL(_QUERIES["create_schema"]).format(schema=schema))
+        if not connection.execute(_QUERIES["has_schema"], {"schema": database.schema}).fetchall()[0]["present"]:
+            connection.execute(sql.SQL(_QUERIES["create_schema"]).format(schema=schema))
         _require_server(connection)
         connection.execute(sql.SQL(_QUERIES["create_schema_migration"]).format(schema=schema))
         missing = _missing(files, _applied(connection))

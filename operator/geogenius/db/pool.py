@@ -30,6 +30,7 @@ class Database:
         if not _IDENTIFIER.fullmatch(schema) or schema == "public" or schema.startswith("pg_"):
             raise Misconfigured(f"{schema!r} cannot be the schema of the catalog: a plain lower-case name of its own")
         self.schema = schema
+        self._bulk: set[Connection[DictRow]] = set()
         self._conninfo = conninfo
         self._settings: dict[str, Any] = {
             "application_name": application_name,
@@ -66,11 +67,14 @@ class Database:
             except PoolTimeout as timeout:
                 raise self._unavailable() from timeout
             try:
+                if call is Call.BULK:
+                    self._bulk.add(connection)
                 with connection.transaction():
                     limit = {"statement_timeout": milliseconds(STATEMENT[call])}
                     connection.execute(_QUERIES["limit_transaction"], limit)
                     yield connection
             finally:
+                self._bulk.discard(connection)
                 self._pool.putconn(connection)
 
     @contextmanager
@@ -78,6 +82,15 @@ class Database:
         """A connection of its own in autocommit mode, closed at the end of the block."""
         with translated(), self._connect(call) as connection:
             yield connection
+
+    def interrupt(self) -> None:
+        """Ends the BULK statements of all threads: they raise DatabaseUnavailable. Does nothing if there are none.
+
+        For any thread; the one that waits for a statement cannot look around. Raises DatabaseUnavailable.
+        """
+        for connection in tuple(self._bulk):
+            with translated():
+                connection.cancel_safe(timeout=CONNECT.total_seconds())
 
     def ping(self) -> None:
         """One round trip; DatabaseUnavailable when there is no answer in time."""

@@ -298,7 +298,8 @@ values
 
 -- Locks of the catalog, always taken in this order:
 --   release (advisory) -> publication (advisory) -> collection row -> run row -> lease row -> release tables.
--- Advisory keys derive from text, so they can be taken before any row exists.
+-- Advisory keys derive from text, so they can be taken before any row exists. They hold the name of the schema: advisory
+-- locks belong to the whole database, and two catalogs in it must not wait for each other.
 
 -- Refuses on purpose: an SQLSTATE and a word in DETAIL, which db/errors.py maps. Nobody parses the message.
 create or replace function refuse(code text, word text, message text) returns void
@@ -311,7 +312,9 @@ $$;
 -- Serialises prepare, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
 language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius release %s %s', collection_key, release_key), 0))
+    select pg_advisory_xact_lock(hashtextextended(
+        format('geogenius release %s %s %s', current_schema(), collection_key, release_key), 0
+    ))
 $$;
 
 -- The same, for the release of a run; does nothing for an unknown run. Locks: release.
@@ -327,7 +330,7 @@ $$;
 -- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
 create or replace function lock_publication(collection_key text) returns void
 language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s', collection_key), 0))
+    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s %s', current_schema(), collection_key), 0))
 $$;
 
 -- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.
@@ -673,7 +676,7 @@ $$;
 
 -- Keeps what was seen of a file. Repeating an observation keeps its first time.
 -- Locks: those of the fence, artifact row. Errors: those of the fence; 23503 unknown_artifact;
--- 23514 artifact_mismatch (not the reviewed file); 55000 observation_changed.
+-- 23514 artifact_mismatch (not the reviewed file).
 create or replace function record_artifact_observation(
     run uuid, executor uuid, artifact uuid, seen_sha256 text, seen_bytes bigint
 ) returns void
@@ -707,7 +710,8 @@ language sql immutable set search_path from current as $$ select 'staging_' || r
 create or replace function release_table(parent text, release uuid) returns text
 language sql immutable set search_path from current as $$ select parent || '_' || replace(release::text, '-', '') $$;
 
--- Makes the empty staging table of a run, in place of an older one. Unlogged: it never outlives its run.
+-- Makes the empty staging table of a run, in place of an older one. Unlogged: it never outlives its run, and what a
+-- crash takes from it is noticed when it is merged (assert_staged).
 -- Locks: those of the fence, the table. Errors: those of the fence.
 create or replace function create_staging(run uuid, executor uuid) returns void
 language plpgsql set search_path from current as $$
@@ -867,9 +871,26 @@ begin
 end
 $$;
 
--- Builds the tables of the release from the staging table, set-wise. Repeating it builds them anew.
--- Locks: those of the fence, the tables. Errors: those of the fence.
-create or replace function merge_staging(run uuid, executor uuid)
+-- Refuses a staging table that has not as many rows as were written to it: it is unlogged, so a crash of the server
+-- or a change to its standby empties it without a word to the executor. Locks: none. Errors: 55000 staging_lost.
+create or replace function assert_staged(staging text, written bigint) returns void
+language plpgsql stable set search_path from current as $$
+declare
+    found_rows bigint;
+begin
+    execute format('select count(*) from %I', staging) into found_rows;
+    if found_rows is distinct from written then
+        perform refuse('55000', 'staging_lost', format(
+            '%s of %s staged rows are left: the database crashed or changed to another server meanwhile',
+            found_rows, written
+        ));
+    end if;
+end
+$$;
+
+-- Builds the tables of the release from the `staged` rows of the staging table, set-wise. Repeating it builds them anew.
+-- Locks: those of the fence, the tables. Errors: those of the fence; 55000 staging_lost.
+create or replace function merge_staging(run uuid, executor uuid, staged bigint)
 returns table (areas bigint, boundaries bigint, repaired bigint, rejected bigint)
 language plpgsql set search_path from current set work_mem = '64MB' as $$
 declare
@@ -877,6 +898,7 @@ declare
     collection_key text := (select c.key from release r join collection c on c.id = r.collection_id where r.id = target);
     staging text := staging_table(run);
 begin
+    perform assert_staged(staging, staged);
     execute format('analyze %I', staging);
     perform repair_staged(staging);
     perform find_repeated(staging);
@@ -1167,7 +1189,7 @@ join collection c on c.id = p.collection_id
 join release_area a on a.collection_key = c.key and a.release_id = p.release_id
 join boundary b on b.collection_key = c.key and b.release_id = p.release_id and b.area_number = a.area_number;
 
--- The areas of one published release that cover a point, edges included. The dynamic query carries collection and
+-- The areas of one published release that cover a point, edges included; of a place that is two points, either. The dynamic query carries collection and
 -- release as constants, so that planning opens one leaf of each table. Uses the GiST index on boundary.geom.
 create or replace function areas_of_release_for_point(collection_key text, release uuid, point geometry)
 returns table (area_key text, authority text, area_type text, code text, name text, attributes jsonb)
@@ -1177,12 +1199,13 @@ begin
         select a.area_key, a.authority, a.area_type, a.code, a.name, a.attributes
         from boundary b join release_area a on a.area_number = b.area_number
         where b.collection_key = %1$L and b.release_id = %2$L and a.collection_key = %1$L and a.release_id = %2$L
-            and ST_Covers(b.geom, $1)
+            and ST_Intersects(b.geom, $1)
     $sql$, collection_key, release) using point;
 end
 $$;
 
 -- Published areas that cover a point (degrees, WGS 84); `collections` null means all. Broad types first.
+-- The meridians 180 and -180 are one line, whichever of them an area was drawn to.
 -- Errors: 22023 bad_coordinate.
 create or replace function areas_for_point(longitude float8, latitude float8, collections text[] default null)
 returns table (
@@ -1190,18 +1213,20 @@ returns table (
     type_rank integer, code text, name text, attributes jsonb
 )
 language plpgsql stable parallel safe set search_path from current as $$
+declare
+    place geometry := ST_SetSRID(ST_MakePoint(longitude, latitude), 4326);
 begin
     if not coalesce(longitude between -180 and 180 and latitude between -90 and 90, false) then
         perform refuse('22023', 'bad_coordinate', format('no such point: longitude %s, latitude %s', longitude, latitude));
+    elsif abs(longitude) = 180 then
+        place := ST_Collect(place, ST_SetSRID(ST_MakePoint(-longitude, latitude), 4326));
     end if;
     return query
     select c.key, r.id, r.release_key, a.area_key, a.authority, a.area_type, t.rank, a.code, a.name, a.attributes
     from publication p
     join release r on r.id = p.release_id
     join collection c on c.id = p.collection_id
-    cross join lateral areas_of_release_for_point(
-        c.key, r.id, ST_SetSRID(ST_MakePoint(longitude, latitude), 4326)
-    ) a
+    cross join lateral areas_of_release_for_point(c.key, r.id, place) a
     join area_type k on k.collection_id = c.id and k.key = a.area_type
     join release_area_type t on t.release_id = r.id and t.area_type_id = k.id
     where collections is null or c.key = any (collections)

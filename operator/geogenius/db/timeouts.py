@@ -9,8 +9,9 @@ CONNECT = timedelta(seconds=5)
 DEAD_PEER = timedelta(minutes=1)
 """Until a server that vanished without a word is noticed in the middle of a call."""
 
-IDLE_IN_TRANSACTION = timedelta(minutes=10)
-"""A transaction that does nothing for this long is ended by the server; an import computes between its writes."""
+IDLE_IN_TRANSACTION = timedelta(minutes=1)
+"""A transaction that does nothing for this long is ended by the server, so that a frozen importer cannot keep a failure
+from being recorded: what is computed is computed between transactions."""
 
 
 class Call(StrEnum):

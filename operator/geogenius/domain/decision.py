@@ -4,7 +4,7 @@ Design §6 (settling an answer) and §9 (evidence, never takeover). Nothing here
 """
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from geogenius.domain.enqueued import Accepted, Enqueued, EnqueueState, NotEnqueued, OutcomeUnknown
 from geogenius.domain.failure import FailureClass
@@ -14,8 +14,11 @@ from geogenius.domain.run import Run, RunError, RunState
 UNKNOWN_BOUND = timedelta(seconds=60)
 """How long a request that was sent may still land. The API server itself gives up on a write after 34 s."""
 
-UNKNOWN_RETRY_SECONDS = 2.0
-"""How soon an unknown outcome is looked at again."""
+SHORTEST_PAUSE_SECONDS = 2.0
+"""How soon a run is sent again at the earliest."""
+
+LONGEST_PAUSE_SECONDS = 60.0
+"""How late at the latest, unless the server asks for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The catalog learns how the runner answered; `retry_after` (seconds) says when to look again, if at all."""
+    """The catalog learns how the runner answered; `retry_after` (seconds) says when to ask again, if at all."""
 
     answer: Enqueued
     retry_after: float | None = None
@@ -55,15 +58,16 @@ class FailRun:
     error: RunError
 
 
-Decision = Settled | Watch | Enqueue | Record | FailRun
+Decision = Settled | Watch | Enqueue | Wait | Record | FailRun
 Settlement = Record | Wait | FailRun
 
 
-def decide(run: Run, observation: Observation) -> Decision:
+def decide(run: Run, observation: Observation, not_before: datetime | None = None) -> Decision:
     """The next step for a run whose workload looks like this.
 
     `observation` must have been made before `run` was read: then a workload that has ended without a recorded
-    outcome is evidence, and not a race.
+    outcome is evidence, and not a race. `not_before` (the catalog's clock) is how long a runner that gave no
+    acceptance is left in peace, however many events come.
     """
     if run.state.terminal:
         return Settled()
@@ -74,6 +78,8 @@ def decide(run: Run, observation: Observation) -> Decision:
             return Record(Accepted(uid))
         case Foreign(message=message):
             return FailRun(_error(run, "NameConflict", message, FailureClass.CONFIGURATION))
+        case Absent() if not_before is not None and run.read_at < not_before:
+            return Wait((not_before - run.read_at).total_seconds())
         case Absent():
             return Enqueue()
 
@@ -88,7 +94,7 @@ def settle(answer: Enqueued, run: Run, *, fresh: bool) -> Settlement:
         case Accepted():
             return Record(answer)
         case OutcomeUnknown():
-            return Record(answer, UNKNOWN_RETRY_SECONDS)
+            return Record(answer, _pause(run, 0.0))
         case NotEnqueued():
             return _settle_refusal(answer, run, fresh=fresh)
 
@@ -97,12 +103,18 @@ def _settle_refusal(answer: NotEnqueued, run: Run, *, fresh: bool) -> Settlement
     sent_before = not fresh and run.enqueue_state in (EnqueueState.INTENDED, EnqueueState.UNKNOWN)
     since = run.read_at - run.enqueue_changed_at
     if sent_before and since < UNKNOWN_BOUND:
-        return Wait(min(answer.retry_after or UNKNOWN_RETRY_SECONDS, (UNKNOWN_BOUND - since).total_seconds()))
+        return Wait(min(_pause(run, answer.retry_after or 0.0), (UNKNOWN_BOUND - since).total_seconds()))
     left = (run.created_at + run.deadlines.launch - run.read_at).total_seconds()
     if answer.retry_after is not None and left > 0:
-        return Record(answer, min(answer.retry_after, left))
+        return Record(answer, min(_pause(run, answer.retry_after), left))
     failure = FailureClass.CONFIGURATION if answer.retry_after is None else FailureClass.INFRASTRUCTURE
     return FailRun(_error(run, answer.reason, answer.message, failure))
+
+
+def _pause(run: Run, asked_seconds: float) -> float:
+    """Seconds until the runner is asked again: a quarter of the time that it has been refusing, within bounds."""
+    grown = (run.read_at - run.enqueue_changed_at).total_seconds() / 4
+    return max(SHORTEST_PAUSE_SECONDS, min(grown, LONGEST_PAUSE_SECONDS), asked_seconds)
 
 
 def _decide_accepted(run: Run, observation: Observation) -> Decision:

@@ -20,11 +20,6 @@ class Cancellation:
     def __init__(self) -> None:
         self._because: str | None = None
 
-    @property
-    def requested(self) -> bool:
-        """Whether it was asked to stop."""
-        return self._because is not None
-
     def request(self, because: str) -> None:
         """Ask to stop; the first reason stays."""
         self._because = self._because or because

@@ -84,7 +84,7 @@ class Downloader:
         """
         url = self._checked_url(artifact)
         deadline = Deadline.after(self._policy.total_seconds, self._surroundings.clock)
-        partial = destination.with_name(f"{destination.name}.part")
+        partial = destination.with_name(f".{destination.name}.part")  # no file of a manifest starts with a dot
         try:
             observed = self._attempts(artifact, url, partial, deadline)
             partial.replace(destination)
@@ -169,6 +169,7 @@ class Downloader:
                 )
             except (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError) as error:
                 last = error
+                self._surroundings.wait(0)
                 if deadline.passed:
                     break
         raise last or _TryAgain(f"{url.hostname} has no address")

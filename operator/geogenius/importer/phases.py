@@ -9,7 +9,7 @@ from geogenius.catalog.runs import Runs
 from geogenius.domain.errors import DataRefused
 from geogenius.domain.manifest import Artifact, Manifest, Source
 from geogenius.domain.run import Fence, Run, RunState
-from geogenius.importer.artifacts import ArtifactStore
+from geogenius.importer.artifacts import ArtifactStore, Obtained
 from geogenius.importer.progress import Progress
 from geogenius.importer.providers import check_manifest, provider_named
 
@@ -20,9 +20,12 @@ REJECTS_BEYOND_LIMIT = 1000
 Metrics = Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Execution:
-    """One execution of one run. `check` raises when it must stop; `files` fills while files are obtained."""
+    """One execution of one run. `check` raises when it must stop; `files` fills while files are obtained.
+
+    `staged` is how many areas were written to the staging table.
+    """
 
     run: Run
     fence: Fence
@@ -33,7 +36,8 @@ class Execution:
     work_dir: Path
     progress: Progress
     check: Callable[[], None]
-    files: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, Obtained] = field(default_factory=dict)
+    staged: int = 0
 
     def artifacts(self) -> Iterator[tuple[Source, Artifact]]:
         """All files of the manifest with their sources, in order."""
@@ -55,7 +59,7 @@ def download(execution: Execution) -> Metrics:
         obtained = execution.store.obtain(artifact, execution.work_dir)
         observed = obtained.observed
         execution.runs.record_artifact(execution.fence, ids[artifact.logical_name], observed.sha256, observed.bytes)
-        execution.files[artifact.logical_name] = obtained.path
+        execution.files[artifact.logical_name] = obtained
         downloaded += obtained.downloaded
     return {"artifacts": len(wanted), "downloaded": downloaded, "bytes": total}
 
@@ -73,27 +77,28 @@ def stage(execution: Execution) -> Metrics:
     """Read every file in batches, each written in one fenced transaction; rejected rows are kept with their place."""
     execution.areas.create_staging(execution.fence)
     execution.progress.expect_bytes(sum(artifact.bytes for _, artifact in execution.artifacts()))
-    staged = rejected = 0
+    rejected = 0
     for source, artifact in execution.artifacts():
         read = 0
-        path = execution.files[artifact.logical_name]
-        for batch in provider_named(source.provider).read(execution.manifest, source, artifact, path):
+        file = execution.files[artifact.logical_name]
+        for batch in provider_named(source.provider).read(execution.manifest, source, artifact, file.path):
             execution.check()
             execution.areas.stage(execution.fence, artifact.logical_name, batch.areas, batch.rejects)
-            staged += len(batch.areas)
+            execution.staged += len(batch.areas)
             rejected += len(batch.rejects)
             execution.progress.add_rows(len(batch.areas) + len(batch.rejects), len(batch.rejects))
             execution.progress.add_bytes(batch.bytes_read - read)
             read = batch.bytes_read
             if rejected > execution.run.reject_limit + REJECTS_BEYOND_LIMIT:
                 _check_rejects(execution, rejected, more=True)
+        file.check_unchanged()
     _check_rejects(execution, rejected)
-    return {"rows": staged + rejected, "staged": staged}
+    return {"rows": execution.staged + rejected, "staged": execution.staged}
 
 
 def normalize(execution: Execution) -> Metrics:
     """Merge the staged rows into the release, set-wise; duplicates and hopeless geometries are rejects."""
-    counts = execution.areas.merge(execution.fence)
+    counts = execution.areas.merge(execution.fence, execution.staged)
     _check_rejects(execution, counts.rejected)
     return {
         "areas": counts.areas,

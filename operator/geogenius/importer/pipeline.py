@@ -21,6 +21,7 @@ from geogenius.importer.cancellation import Cancellation
 from geogenius.importer.downloader import Downloader, DownloadPolicy, Surroundings
 from geogenius.importer.failures import run_error, unexpected
 from geogenius.importer.heartbeat import Heartbeat
+from geogenius.importer.interruption import Interruption
 from geogenius.importer.phases import PHASES, Execution, Metrics
 from geogenius.importer.progress import Progress
 from geogenius.manifest import parse
@@ -131,7 +132,6 @@ class Pipeline:
                 check=check,
             )
             metrics = self._phases(execution)
-            check()
             return self._finish(execution, {**metrics, "peak_memory_bytes": _peak_memory_bytes()})
 
     def _store(self, report: Callable[[int], None]) -> ArtifactStore:
@@ -142,12 +142,18 @@ class Pipeline:
     def _phases(self, execution: Execution) -> Metrics:
         """Every phase in order; the figures of each are stored when the next one begins."""
         metrics: Metrics = {}
-        for state, work in PHASES:
-            execution.check()
-            self._runs.advance(execution.fence, state, metrics)
-            execution.progress.enter(state)
-            _log.info("phase %s", state, extra=_ids(execution.fence))
-            metrics = work(execution)
+        with Interruption(execution.check, self._database.interrupt):
+            try:
+                for state, work in PHASES:
+                    execution.check()
+                    self._runs.advance(execution.fence, state, metrics)
+                    execution.progress.enter(state)
+                    _log.info("phase %s", state, extra=_ids(execution.fence))
+                    metrics = work(execution)
+            except DatabaseUnavailable:
+                execution.check()  # of a statement that was interrupted, this says why
+                raise
+        execution.check()
         return metrics
 
     def _finish(self, execution: Execution, metrics: Metrics) -> Executed:

@@ -10,7 +10,10 @@ def shortened(value: object) -> str:
     """A value as shown in a message: quoted, and never more than 64 characters of it."""
     if isinstance(value, bytes):
         value = value[: SHOWN_CHARACTERS + 1].decode(errors="replace")
-    shown = repr(value[: SHOWN_CHARACTERS + 1] if isinstance(value, str) else value)
+    try:
+        shown = repr(value[: SHOWN_CHARACTERS + 1] if isinstance(value, str) else value)
+    except RecursionError:
+        shown = f"a deeply nested {type(value).__name__}"
     return shown if len(shown) <= SHOWN_CHARACTERS else f"{shown[: SHOWN_CHARACTERS - 3]}..."
 
 

@@ -6,8 +6,8 @@ from typing import assert_never
 from uuid import uuid4
 
 from geogenius.catalog.runs import Runs
-from geogenius.domain.decision import FailRun, Record, Settlement, Wait, settle
-from geogenius.domain.enqueued import NotEnqueued
+from geogenius.domain.decision import FailRun, Record, Wait, settle
+from geogenius.domain.enqueued import Enqueued, NotEnqueued
 from geogenius.domain.errors import Conflict, DatabaseUnavailable
 from geogenius.domain.run import ExecutorId, Fence, Run, RunError
 from geogenius.runners.contract import Runner, enqueue_with
@@ -20,16 +20,17 @@ FAIL_TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The runner has the run, or may have it: the catalog tells the rest."""
-
-    settlement: Record
+    """The runner has the run: the catalog tells the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeftPending:
-    """Nothing is started and nothing is failed; look again after this many seconds."""
+    """Nothing is started and nothing is failed; `answer` says why, and after so many seconds it is worth asking again.
 
-    settlement: Wait | Record
+    A refusal that may be overtaken by an earlier try is not recorded.
+    """
+
+    answer: Enqueued
     retry_after: float
 
 
@@ -64,25 +65,24 @@ class Launcher:
         DatabaseUnavailable when the answer could not be recorded: the next look finds the run as it was.
         """
         answer = enqueue_with(self._runner, run.run_id, args_of(run))
-        settlement = settle(answer, run, fresh=fresh)
-        logger.info("run %s: %s -> %s", run.run_id, answer, type(settlement).__name__)
-        return self.carry_out(settlement, run)
+        return settled(self._runs, run, answer, fresh=fresh)
 
-    def carry_out(self, settlement: Settlement, run: Run) -> Launch:
-        """Write down what was settled."""
-        match settlement:
-            case Record(answer=answer, retry_after=retry_after):
-                self._runs.record_enqueue(run.run_id, answer)
-                if retry_after is not None:
-                    return LeftPending(settlement, retry_after)
-                return Started(settlement)
-            case Wait(seconds=seconds):
-                return LeftPending(settlement, seconds)
-            case FailRun(error=error):
-                self._runs.record_enqueue(run.run_id, NotEnqueued(error.reason, error.message))
-                return fail_from_outside(self._runs, run, error)
-            case _:
-                assert_never(settlement)
+
+def settled(runs: Runs, run: Run, answer: Enqueued, *, fresh: bool) -> Launch:
+    """Draw the conclusion from an answer of the runner and write it down."""
+    settlement = settle(answer, run, fresh=fresh)
+    logger.info("run %s: %s -> %s", run.run_id, answer, type(settlement).__name__)
+    match settlement:
+        case Record(retry_after=seconds):
+            runs.record_enqueue(run.run_id, answer)
+            return Started() if seconds is None else LeftPending(answer, seconds)
+        case Wait(seconds=seconds):
+            return LeftPending(answer, seconds)
+        case FailRun(error=error):
+            runs.record_enqueue(run.run_id, NotEnqueued(error.reason, error.message))
+            return fail_from_outside(runs, run, error)
+        case _:
+            assert_never(settlement)
 
 
 def args_of(run: Run) -> dict[str, bool | int]:
@@ -93,8 +93,9 @@ def args_of(run: Run) -> dict[str, bool | int]:
 def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
     """Fail a run that this process does not execute, on evidence.
 
-    Uses the executor that the catalog names, or a fresh one where nobody has claimed. A run that has ended in the
-    meantime keeps its own outcome. Tried twice; the answer says whether the failure is recorded.
+    Uses the executor that the catalog named when the run was read, or a fresh one where nobody had claimed. A run
+    that was claimed or has completed since keeps what it has: the evidence is out of date. Tried twice; the answer
+    says whether the failure is recorded.
     """
     fence = Fence(run.run_id, run.executor_id or ExecutorId(uuid4()))
     why_not = ""

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
@@ -40,11 +41,21 @@ def _storable(text: str) -> str:
     return text
 
 
+def _day(given: object) -> object:
+    """Only a day: pydantic would take moments, and numbers as seconds since 1970."""
+    if isinstance(given, str) and re.fullmatch(r"\d{4}-\d{2}-\d{2}", given, re.ASCII):
+        return given
+    if given is None or type(given) is date:
+        return given
+    raise PydanticCustomError("date_type", "must be a day")
+
+
 Key = Annotated[str, StringConstraints(pattern=patterns.KEY, max_length=63)]
 ReleaseKey = Annotated[str, StringConstraints(pattern=patterns.RELEASE, max_length=63)]
 SourceKey = Annotated[str, StringConstraints(pattern=patterns.SOURCE_KEY, max_length=128)]
 FileName = Annotated[str, StringConstraints(pattern=patterns.FILE_NAME, max_length=128)]
 Text = Annotated[str, StringConstraints(pattern=patterns.NOT_BLANK, max_length=256), AfterValidator(_storable)]
+Day = Annotated[date, BeforeValidator(_day)]
 Sha256 = Annotated[str, StringConstraints(pattern=patterns.SHA256, max_length=64)]
 
 
@@ -131,7 +142,7 @@ class SourceModel(Document):
     license: Text = Field(description="Licence of the data, for example CC0-1.0.")
     release_key: SourceKey = Field(description="Vintage of the source, for example 2026-01.")
     attribution: Text | None = Field(default=None, description="Text that must be shown with the data.")
-    source_date: date | None = Field(default=None, description="Day the data describes, as YYYY-MM-DD.")
+    source_date: Day | None = Field(default=None, description="Day the data describes, as YYYY-MM-DD.")
     artifacts: list[ArtifactModel] = Field(description="The files of this source.", min_length=1, max_length=256)
 
 

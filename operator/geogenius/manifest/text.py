@@ -1,4 +1,4 @@
-"""A manifest's text as a mapping. YAML is read as JSON is: no dates, no aliases, no key twice."""
+"""A manifest's text as a mapping. YAML is read as JSON is: no dates, no aliases, no merging, no key twice."""
 
 import json
 from collections.abc import Hashable
@@ -10,6 +10,8 @@ from typing_extensions import override
 from geogenius.domain.errors import ManifestInvalid
 
 TEXT_BYTES = 4 << 20
+NOT_IN_JSON = tuple(f"tag:yaml.org,2002:{name}" for name in ("timestamp", "merge", "value"))
+"""What YAML takes some plain words for (2030-01-01, <<, =); they are texts here."""
 
 
 def read_text(text: str) -> dict[str, object]:
@@ -29,6 +31,8 @@ def _json(text: str) -> object:
         raise ManifestInvalid(f"manifest: not JSON: {error.msg} at line {error.lineno} column {error.colno}") from error
     except RecursionError as error:
         raise ManifestInvalid("manifest: is nested too deep") from error
+    except ValueError as error:
+        raise ManifestInvalid("manifest: not JSON: a number has more digits than any field takes") from error
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -79,6 +83,6 @@ class _JsonLikeLoader(yaml.SafeLoader):
 
 
 _JsonLikeLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in NOT_IN_JSON]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }

@@ -8,7 +8,7 @@ import pytest
 from geogenius.catalog import Areas, MergeCounts, Runs, StoredReject
 from geogenius.db import Database
 from geogenius.domain.area import Reject, StagedArea
-from geogenius.domain.errors import DataRefused, LeaseLost
+from geogenius.domain.errors import DatabaseUnavailable, DataRefused, LeaseLost
 from geogenius.domain.run import Fence, RunError, RunState
 from tests.support.catalog import (
     BOWTIE,
@@ -37,7 +37,7 @@ def table(sql: Sql, parent: str, columns: str) -> list[dict[str, Any]]:
 
 def merged(database: Database, *areas: StagedArea, manifest: dict[str, Any] | None = None) -> tuple[Fence, MergeCounts]:
     fence = driven(database, RunState.NORMALIZING, manifest, areas=areas)
-    return fence, Areas(database).merge(fence)
+    return fence, Areas(database).merge(fence, len(areas))
 
 
 def test_plain_wkb_is_stored_in_wgs_84(database: Database, sql: Sql) -> None:
@@ -94,7 +94,7 @@ def test_the_first_position_of_a_code_is_kept_and_each_later_one_is_a_reject(dat
         StoredReject(FILE, 5, None, "duplicate_code", sentence),
         StoredReject(FILE, 8, None, "duplicate_code", sentence),
     ]
-    assert Areas(database).reject_count(fence.run_id) == 2
+    assert len(Areas(database).rejects(fence.run_id, 10)) == 2
     run = Runs(database).get(fence.run_id)
     assert run is not None
     assert run.rejected == 2
@@ -134,7 +134,7 @@ def test_several_areas_of_one_row_are_all_kept(database: Database) -> None:
 
 def test_merging_again_gives_the_same(database: Database) -> None:
     fence, counts = merged(database, an_area(1, "DE", square(1, 1)), an_area(2, "DE", BOWTIE), an_area(3, "B", BOWTIE))
-    assert Areas(database).merge(fence) == counts == MergeCounts(areas=2, boundaries=2, repaired=1, rejected=1)
+    assert Areas(database).merge(fence, 3) == counts == MergeCounts(areas=2, boundaries=2, repaired=1, rejected=1)
 
 
 def test_rejects_of_the_reader_are_kept_with_the_page_and_cut(database: Database) -> None:
@@ -156,7 +156,7 @@ def test_a_page_is_written_whole_or_not_at_all(database: Database, sql: Sql) -> 
     bad = an_area(2, "NU\x00L", square(1, 1))
     with pytest.raises(DataRefused):
         Areas(database).stage(fence, FILE, [*GERMANY_AND_FRANCE, bad], [Reject(3, None, "blank_code", "")])
-    assert Areas(database).reject_count(fence.run_id) == 0
+    assert len(Areas(database).rejects(fence.run_id, 10)) == 0
     Areas(database).stage(fence, FILE, GERMANY_AND_FRANCE, [])
     staged = sql.execute("select staging_table(id) as name from import_run").fetchall()[0]["name"]
     assert sql.execute(f"select count(*) as rows from {staged}".encode()).fetchone() == {"rows": 2}  # noqa: S608  own name
@@ -168,7 +168,16 @@ def test_creating_the_staging_table_again_empties_it(database: Database) -> None
         Areas(database).create_staging(fence)
         Areas(database).stage(fence, FILE, GERMANY_AND_FRANCE, [])
     Runs(database).advance(fence, RunState.NORMALIZING, {})
-    assert Areas(database).merge(fence) == MergeCounts(areas=2, boundaries=2, repaired=0, rejected=0)
+    assert Areas(database).merge(fence, 2) == MergeCounts(areas=2, boundaries=2, repaired=0, rejected=0)
+
+
+def test_staged_areas_that_are_gone_are_noticed(database: Database, sql: Sql) -> None:
+    fence = driven(database, RunState.NORMALIZING)
+    name = sql.execute("select staging_table(id) as name from import_run").fetchall()[0]["name"]
+    sql.execute(f"delete from {name} where position = 1".encode())  # noqa: S608  own name
+    with pytest.raises(DatabaseUnavailable, match="1 of 2 staged rows are left") as refused:
+        Areas(database).merge(fence, 2)
+    assert refused.value.reason == "StagingLost"
 
 
 @pytest.mark.parametrize("phase", [RunState.NORMALIZING, RunState.RELATING, RunState.INDEXING, RunState.VERIFYING])
@@ -178,9 +187,9 @@ def test_a_failure_leaves_no_table_and_keeps_the_rejects(database: Database, sql
     Runs(database).fail(fence, RunError(phase, "DataRefused", "duplicates"))
     left = "select relname from pg_class where relname ~ '^(staging|release_area|boundary)_[0-9a-f]{32}'"
     assert sql.execute(left).fetchall() == []
-    assert Areas(database).reject_count(fence.run_id) == (0 if phase is RunState.NORMALIZING else 1)
+    assert len(Areas(database).rejects(fence.run_id, 10)) == (0 if phase is RunState.NORMALIZING else 1)
     with pytest.raises(LeaseLost):
-        Areas(database).merge(fence)
+        Areas(database).merge(fence, 2)
 
 
 def test_indexes_stand_on_the_leaves_and_may_be_made_again(database: Database, sql: Sql) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from geogenius.catalog import Areas, Runs
 from geogenius.db import Database
+from geogenius.db.migrate import migrate
 from geogenius.domain.enqueued import Accepted, Enqueued, EnqueueState, NotEnqueued, OutcomeUnknown
 from geogenius.domain.errors import Conflict, InvalidRequest, LeaseLost
 from geogenius.domain.executed import Claim
@@ -184,6 +185,19 @@ def test_a_failure_waits_for_the_open_write_and_then_keeps_it_out(database: Data
         failing.result()
     with pytest.raises(LeaseLost):
         Areas(database).create_staging(fence)
+
+
+def test_two_catalogs_in_one_database_do_not_wait_for_each_other(database: Database, conninfo: str) -> None:
+    locks = "select lock_release('world', 'r1'), lock_publication('world')"
+    neighbour = Database(conninfo, application_name="neighbour", schema="neighbour")
+    try:
+        migrate(neighbour)
+        with database.connection() as ours, neighbour.connection() as theirs:
+            theirs.execute("set local lock_timeout = '1ms'")
+            ours.execute(locks)
+            theirs.execute(locks)
+    finally:
+        neighbour.close()
 
 
 def test_a_heartbeat_renews_the_lease_and_keeps_when_progress_was_made(database: Database) -> None:

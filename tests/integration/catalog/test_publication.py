@@ -176,7 +176,7 @@ def test_an_import_of_one_release_does_not_wait_for_the_publication_of_another(d
             for step in (
                 "create_staging(%s, %s)",
                 "advance_import(%s, %s, 'normalizing', '{}')",
-                "merge_staging(%s, %s)",
+                "merge_staging(%s, %s, 0)",
             ):
                 connection.execute(f"select {step}".encode(), [building.run_id, building.executor_id])
 
@@ -215,6 +215,13 @@ def test_an_edge_belongs_to_its_area(database: Database) -> None:
     published(database)
     assert keys_at(database, 10, 50) == ["world/r1/iso:country:DE"]
     assert keys_at(database, 9.999999, 50) == []
+
+
+@pytest.mark.parametrize("longitude", [180, -180])
+def test_the_antimeridian_is_one_line(database: Database, longitude: float) -> None:
+    published(database, areas=[an_area(1, "FJ", square(179, 0)), an_area(2, "US", square(-180, 0))])
+    assert keys_at(database, longitude, 0.5) == ["world/r1/iso:country:FJ", "world/r1/iso:country:US"]
+    assert keys_at(database, 179.5, 0.5) == ["world/r1/iso:country:FJ"]
 
 
 @pytest.mark.parametrize("point", [(181, 0), (0, -91), (float("nan"), 0)])

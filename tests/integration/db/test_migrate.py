@@ -6,9 +6,11 @@ import psycopg
 import pytest
 
 import geogenius.db
+from geogenius.catalog import Published
 from geogenius.db import Database
 from geogenius.db.migrate import SchemaState, SqlFile, migrate, migrations, schema_state
 from geogenius.domain.errors import GeogeniusError, Misconfigured
+from tests.support.catalog import published
 from tests.support.databases import PostgresCluster, until_waiting_for_lock
 
 SCHEMA_FILE = Path(geogenius.db.__file__).parent / "schema.sql"
@@ -119,6 +121,39 @@ def test_a_role_that_may_not_create_extensions_is_told_what_is_missing(
             migrate(plain)
     finally:
         plain.close()
+
+
+def test_a_schema_of_its_own_and_postgis_are_all_that_a_role_needs(
+    postgres: PostgresCluster, empty_database: Database
+) -> None:
+    with empty_database.dedicated() as connection:
+        connection.execute("drop role if exists tenant")
+        connection.execute("create role tenant login")
+        connection.execute("create extension postgis")
+        connection.execute("create schema geogenius authorization tenant")
+    name = empty_database_name(empty_database)
+    tenant = Database(postgres.conninfo(name).replace("user=postgres", "user=tenant"), application_name="tests")
+    try:
+        migrate(tenant)
+        assert schema_state(tenant) is SchemaState.CURRENT
+        published(tenant)
+        assert [match.code for match in Published(tenant).areas_for_point(10.5, 50.5)] == ["DE"]
+    finally:
+        tenant.close()
+
+
+@pytest.mark.parametrize("schema", ["order", "select", "x" * 63])
+def test_the_schema_may_have_any_plain_name(empty_database: Database, schema: str) -> None:
+    with empty_database.dedicated() as connection:
+        conninfo = f"{connection.info.dsn} dbname={connection.info.dbname}"
+    database = Database(conninfo, application_name="tests", schema=schema)
+    try:
+        migrate(database)
+        assert schema_state(database) is SchemaState.CURRENT
+        published(database)
+        assert [match.code for match in Published(database).areas_for_point(10.5, 50.5)] == ["DE"]
+    finally:
+        database.close()
 
 
 @pytest.mark.parametrize("schema", ["public", "pg_toast", "Geo", "a b", 'x"; drop schema public', ""])

@@ -1,11 +1,15 @@
 import re
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import psycopg
 import pytest
 
 from geogenius.db import Call, Database
 from geogenius.domain.errors import DatabaseUnavailable, DataRefused
 from tests.support.databases import PostgresCluster, opened
 
+Sql = psycopg.Connection[psycopg.rows.DictRow]
 SETTINGS = """
 select current_setting('TimeZone') as timezone, current_setting('search_path') as search_path,
     current_setting('application_name') as application_name, current_setting('statement_timeout') as statement_timeout
@@ -49,6 +53,25 @@ def test_an_error_that_is_not_the_drivers_passes_and_rolls_back(database: Databa
 def test_a_statement_that_takes_too_long_is_ended_by_the_server(database: Database) -> None:
     with pytest.raises(DatabaseUnavailable, match="statement timeout"):
         transact(database, "set local statement_timeout = 10", "select pg_sleep(60)")
+
+
+def test_a_bulk_statement_is_interrupted_from_another_thread_and_no_other(database: Database, sql: Sql) -> None:
+    sleeping = "select from pg_stat_activity where wait_event = 'PgSleep'"
+
+    def sleep(call: Call, seconds: float) -> None:
+        with database.connection(call) as connection:
+            connection.execute("select pg_sleep(%s)", [seconds])
+
+    with ThreadPoolExecutor() as threads:
+        bulk, short = threads.submit(sleep, Call.BULK, 60), threads.submit(sleep, Call.SHORT, 1)
+        while len(sql.execute(sleeping).fetchall()) < 2:
+            Event().wait(0.01)
+        database.interrupt()
+        with pytest.raises(DatabaseUnavailable, match="user request"):
+            bulk.result()
+        short.result()
+    database.interrupt()
+    database.ping()
 
 
 def test_a_connection_that_the_server_ended_is_replaced(database: Database) -> None:

@@ -147,7 +147,7 @@ def test_the_refusal_names_the_count_the_limit_and_the_first_places(
     assert isinstance(executed, Failed)
     assert executed.error.message.startswith("9 rows rejected, 2 allowed; first: areas.geojson row 1: blank_code (")
     assert executed.error.message.count("areas.geojson row") == 5
-    assert areas.reject_count(run_id) == 9
+    assert len(areas.rejects(run_id, 5000)) == 9
 
 
 def test_reading_stops_well_beyond_the_limit(
@@ -157,7 +157,7 @@ def test_reading_stops_well_beyond_the_limit(
     executed = pipeline.execute(run_id, executor)
     assert isinstance(executed, Failed)
     assert executed.error.message.startswith("at least 1500 rows rejected, 0 allowed; first: ")
-    assert areas.reject_count(run_id) == 1500
+    assert len(areas.rejects(run_id, 5000)) == 1500
 
 
 def test_a_wrong_checksum_fails_before_anything_is_read(
@@ -254,8 +254,8 @@ class Defective(Areas):
     """A defect of ours in the middle of the run."""
 
     @override
-    def merge(self, fence: Fence) -> MergeCounts:
-        raise ZeroDivisionError(f"a defect of {type(fence).__name__}")
+    def merge(self, fence: Fence, staged: int) -> MergeCounts:
+        raise ZeroDivisionError(f"a defect of {type(fence).__name__} with {staged} areas")
 
 
 def test_a_defect_is_recorded_and_logged_with_its_traceback(
@@ -270,7 +270,7 @@ def test_a_defect_is_recorded_and_logged_with_its_traceback(
     executed = build(areas=Defective(database)).execute(run_id, executor)
     assert isinstance(executed, Failed)
     assert (executed.error.reason, executed.error.phase, exit_code(executed)) == ("InternalError", "normalizing", 70)
-    assert executed.error.message == "ZeroDivisionError: a defect of Fence"
+    assert executed.error.message == "ZeroDivisionError: a defect of Fence with 10 areas"
     assert "Traceback" in caplog.text
 
 

@@ -3,8 +3,9 @@ from datetime import timedelta
 import pytest
 
 from geogenius.domain.decision import (
+    LONGEST_PAUSE_SECONDS,
+    SHORTEST_PAUSE_SECONDS,
     UNKNOWN_BOUND,
-    UNKNOWN_RETRY_SECONDS,
     Decision,
     Enqueue,
     FailRun,
@@ -90,6 +91,34 @@ def test_an_unresolved_start_is_resolved_by_looking(
     assert decide(a_run(enqueue_state=state), observation) == decision
 
 
+def test_a_runner_that_is_to_be_left_in_peace_is_not_asked_however_many_events_come() -> None:
+    run = a_run(enqueue_state=EnqueueState.NOT_ENQUEUED)
+    assert decide(run, Absent(), NOON + 7 * SECOND) == Wait(7.0)
+    assert decide(run, Absent(), NOON) == Enqueue()
+
+
+def test_a_job_that_appears_meanwhile_counts_at_once() -> None:
+    run = a_run(enqueue_state=EnqueueState.UNKNOWN)
+    assert decide(run, Running("u"), NOON + 7 * SECOND) == Record(Accepted("u"))
+
+
+@pytest.mark.parametrize(
+    ("refusing", "pause"),
+    [(0, SHORTEST_PAUSE_SECONDS), (40, 10.0), (86_400, LONGEST_PAUSE_SECONDS)],
+    ids=["at-first", "after-a-while", "for-a-day"],
+)
+def test_a_server_that_gives_no_answer_for_long_is_asked_less_and_less_often(refusing: int, pause: float) -> None:
+    unknown = OutcomeUnknown("ServerError", "HTTP 500")
+    run = a_run(enqueue_state=EnqueueState.UNKNOWN, read_at=NOON + refusing * SECOND)
+    assert settle(unknown, run, fresh=False) == Record(unknown, pause)
+
+
+@pytest.mark.parametrize("asked", [0.0, -1.0])
+def test_a_server_that_names_no_pause_is_not_asked_again_at_once(asked: float) -> None:
+    at_once = NotEnqueued("Throttled", "too many requests", retry_after=asked)
+    assert settle(at_once, a_run(), fresh=True) == Record(at_once, SHORTEST_PAUSE_SECONDS)
+
+
 def test_a_foreign_job_of_our_name_is_never_adopted() -> None:
     decision = decide(a_run(), Foreign("Job maps/x belongs to somebody else"))
     assert isinstance(decision, FailRun)
@@ -103,7 +132,7 @@ def test_an_accepted_start_is_recorded_and_followed_by_events() -> None:
 @pytest.mark.parametrize("fresh", [True, False])
 def test_an_unknown_outcome_is_recorded_and_looked_at_again_soon(*, fresh: bool) -> None:
     unknown = OutcomeUnknown("ReadTimeout", "no answer")
-    assert settle(unknown, a_run(), fresh=fresh) == Record(unknown, UNKNOWN_RETRY_SECONDS)
+    assert settle(unknown, a_run(), fresh=fresh) == Record(unknown, SHORTEST_PAUSE_SECONDS)
 
 
 def test_a_definite_refusal_of_a_fresh_run_fails_it_with_the_servers_words() -> None:

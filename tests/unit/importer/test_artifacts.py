@@ -39,6 +39,22 @@ def test_a_file_with_a_url_is_downloaded_into_the_work_folder(tmp_path: Path) ->
     assert (obtained.path, obtained.downloaded) == (tmp_path / "a.geojson", True)
 
 
+@pytest.mark.parametrize("url", [False, True])
+def test_a_file_that_was_changed_since_it_was_checked_is_refused(tmp_path: Path, *, url: bool) -> None:
+    (tmp_path / "a.geojson").write_bytes(BODY)
+    with serving(ok(BODY)) as server:
+        wanted = Artifact("a.geojson", "geojson", SHA256, len(BODY), server.url() if url else None)
+        obtained = store(tmp_path, []).obtain(wanted, tmp_path)
+    obtained.check_unchanged()
+    (tmp_path / "other").write_bytes(BODY)
+    (tmp_path / "other").replace(obtained.path)
+    for _ in range(2):
+        with pytest.raises(DataRefused, match=r"a\.geojson was changed or replaced") as caught:
+            obtained.check_unchanged()
+        assert caught.value.reason == "ArtifactChanged"
+        obtained.path.unlink(missing_ok=True)
+
+
 def test_a_missing_file_is_named_with_the_path(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match=f"there is no file {tmp_path}/a.geojson") as caught:
         store(tmp_path, []).obtain(supplied(), tmp_path)

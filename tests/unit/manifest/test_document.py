@@ -183,6 +183,19 @@ def test_the_normal_form_reads_back_as_the_same_manifest(
         ({"sources": [source(), source(source_key="b")]}, "sources[1].artifacts[0].logical_name: q.geojson is used"),
         ({"sources": [source(license="")]}, "sources[0].license: must not be blank"),
         ({"sources": [source(source_date="2026-02-30")]}, "sources[0].source_date: must be a day as YYYY-MM-DD"),
+        *(
+            ({"sources": [source(source_date=day)]}, "sources[0].source_date: must be a day as YYYY-MM-DD")
+            for day in (
+                0,
+                86_400,
+                "86400",
+                "20260105",
+                True,
+                "2026-01-05T00:00:00",
+                "2026-01-05\n",
+                "\u0662\u0660\u0662\u0666-01-05",
+            )
+        ),
         ({"sources": [source(colour=1)]}, "sources[0].colour: is not a known field"),
         ({"options": []}, "options: must be an object"),
         ({"options": {"x": float("nan")}}, "options.x: must be a finite number"),

@@ -16,7 +16,7 @@ select record_rejects(%(run)s, %(artifact)s, %(positions)s, %(reasons)s, %(byte_
 
 -- name: merge_staging (one)
 -- Builds the tables of the release. Locks: run row and lease row in share, the tables.
-select areas, boundaries, repaired, rejected from merge_staging(%(run)s, %(executor)s)
+select areas, boundaries, repaired, rejected from merge_staging(%(run)s, %(executor)s, %(staged)s)
 
 -- name: index_release (one)
 -- Indexes and statistics of the release's tables. Locks: run row and lease row in share, the tables.
@@ -31,7 +31,3 @@ select verify_release(%(run)s, %(executor)s) as report
 select artifact, position, byte_offset, reason, detail
 from import_reject where run_id = %(run)s
 order by artifact, position, reason limit %(limit)s
-
--- name: count_rejects (one)
--- How many rows of a run were rejected (primary key).
-select count(*) as rejected from import_reject where run_id = %(run)s

@@ -1,6 +1,7 @@
 -- Locks of the catalog, always taken in this order:
 --   release (advisory) -> publication (advisory) -> collection row -> run row -> lease row -> release tables.
--- Advisory keys derive from text, so they can be taken before any row exists.
+-- Advisory keys derive from text, so they can be taken before any row exists. They hold the name of the schema: advisory
+-- locks belong to the whole database, and two catalogs in it must not wait for each other.
 
 -- Refuses on purpose: an SQLSTATE and a word in DETAIL, which db/errors.py maps. Nobody parses the message.
 create or replace function refuse(code text, word text, message text) returns void
@@ -13,7 +14,9 @@ $$;
 -- Serialises prepare, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
 language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius release %s %s', collection_key, release_key), 0))
+    select pg_advisory_xact_lock(hashtextextended(
+        format('geogenius release %s %s %s', current_schema(), collection_key, release_key), 0
+    ))
 $$;
 
 -- The same, for the release of a run; does nothing for an unknown run. Locks: release.
@@ -29,7 +32,7 @@ $$;
 -- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
 create or replace function lock_publication(collection_key text) returns void
 language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s', collection_key), 0))
+    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s %s', current_schema(), collection_key), 0))
 $$;
 
 -- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.

@@ -1,6 +1,6 @@
 -- Keeps what was seen of a file. Repeating an observation keeps its first time.
 -- Locks: those of the fence, artifact row. Errors: those of the fence; 23503 unknown_artifact;
--- 23514 artifact_mismatch (not the reviewed file); 55000 observation_changed.
+-- 23514 artifact_mismatch (not the reviewed file).
 create or replace function record_artifact_observation(
     run uuid, executor uuid, artifact uuid, seen_sha256 text, seen_bytes bigint
 ) returns void

@@ -5,7 +5,8 @@ language sql immutable set search_path from current as $$ select 'staging_' || r
 create or replace function release_table(parent text, release uuid) returns text
 language sql immutable set search_path from current as $$ select parent || '_' || replace(release::text, '-', '') $$;
 
--- Makes the empty staging table of a run, in place of an older one. Unlogged: it never outlives its run.
+-- Makes the empty staging table of a run, in place of an older one. Unlogged: it never outlives its run, and what a
+-- crash takes from it is noticed when it is merged (assert_staged).
 -- Locks: those of the fence, the table. Errors: those of the fence.
 create or replace function create_staging(run uuid, executor uuid) returns void
 language plpgsql set search_path from current as $$

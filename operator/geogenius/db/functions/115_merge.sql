@@ -27,9 +27,26 @@ begin
 end
 $$;
 
--- Builds the tables of the release from the staging table, set-wise. Repeating it builds them anew.
--- Locks: those of the fence, the tables. Errors: those of the fence.
-create or replace function merge_staging(run uuid, executor uuid)
+-- Refuses a staging table that has not as many rows as were written to it: it is unlogged, so a crash of the server
+-- or a change to its standby empties it without a word to the executor. Locks: none. Errors: 55000 staging_lost.
+create or replace function assert_staged(staging text, written bigint) returns void
+language plpgsql stable set search_path from current as $$
+declare
+    found_rows bigint;
+begin
+    execute format('select count(*) from %I', staging) into found_rows;
+    if found_rows is distinct from written then
+        perform refuse('55000', 'staging_lost', format(
+            '%s of %s staged rows are left: the database crashed or changed to another server meanwhile',
+            found_rows, written
+        ));
+    end if;
+end
+$$;
+
+-- Builds the tables of the release from the `staged` rows of the staging table, set-wise. Repeating it builds them anew.
+-- Locks: those of the fence, the tables. Errors: those of the fence; 55000 staging_lost.
+create or replace function merge_staging(run uuid, executor uuid, staged bigint)
 returns table (areas bigint, boundaries bigint, repaired bigint, rejected bigint)
 language plpgsql set search_path from current set work_mem = '64MB' as $$
 declare
@@ -37,6 +54,7 @@ declare
     collection_key text := (select c.key from release r join collection c on c.id = r.collection_id where r.id = target);
     staging text := staging_table(run);
 begin
+    perform assert_staged(staging, staged);
     execute format('analyze %I', staging);
     perform repair_staged(staging);
     perform find_repeated(staging);

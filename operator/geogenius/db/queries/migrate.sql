@@ -1,6 +1,10 @@
+-- name: has_schema (one)
+-- Whether the home of the catalog is there.
+select exists (select from pg_namespace where nspname = %(schema)s) as present
+
 -- name: create_schema (none)
--- The home of the catalog; harmless when it is there.
-create schema if not exists {schema}
+-- The home of the catalog. Needs the right to create in the database, even with `if not exists`.
+create schema {schema}
 
 -- name: create_schema_migration (none)
 -- The record of what was applied. `functions` is not a file: its checksum is that of all function files.
