@@ -13,6 +13,7 @@ from geogenius.catalog.areas import Areas
 from geogenius.catalog.leadership import Leadership
 from geogenius.catalog.published import Published
 from geogenius.catalog.runs import Runs
+from geogenius.db.migrate import SchemaState, schema_state
 from geogenius.db.pool import Database
 from geogenius.domain.errors import GeogeniusError, Misconfigured
 from geogenius.domain.executed import Executed
@@ -106,12 +107,23 @@ def import_context() -> Iterator[ImportContext]:
 
 @contextmanager
 def operator_context() -> Iterator[OperatorContext]:
-    """Build the operator. Raises KubernetesUnavailable when the cluster does not tell its identity."""
+    """Build the operator.
+
+    Raises Misconfigured on a schema that is not up to date, and KubernetesUnavailable when the cluster does not tell
+    its identity.
+    """
     settings = _started()
     with ExitStack() as stack:
         catalog = stack.enter_context(_catalog(settings, "geogenius-operator"))
+        _refuse_outdated(catalog.database)
         client = stack.enter_context(KubeClient(ClusterAccess(settings.kubernetes.kubeconfig)))
         yield _operator(settings, catalog, client)
+
+
+def _refuse_outdated(database: Database) -> None:
+    """Refuse to work on a schema that lacks something of ours; a newer one only has more (ADR 0004)."""
+    if schema_state(database) is SchemaState.OUTDATED:
+        raise Misconfigured("the catalog's schema is not up to date: run `geogenius migrate`", reason="SchemaOutdated")
 
 
 def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -> OperatorContext:

@@ -2,8 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,9 +25,8 @@ class Probes:
     metrics: CollectorRegistry
 
 
-@contextmanager
-def serving(port: int, probes: Probes) -> Iterator[int]:
-    """Answer in a thread of its own while the block runs, on this port; 0 takes a free one. Gives the port."""
+def serve(port: int, probes: Probes) -> ThreadingHTTPServer:
+    """Start answering in a thread of its own; port 0 takes a free one. Stop it with `shutdown` and `server_close`."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -43,15 +41,9 @@ def serving(port: int, probes: Probes) -> Iterator[int]:
         def log_message(self, format: str, *args: object) -> None:
             logger.debug(format, *args)
 
-    with ThreadingHTTPServer(("", port), Handler) as server:
-        server.daemon_threads = True
-        thread = threading.Thread(target=server.serve_forever, name="probes", daemon=True)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()
+    server = ThreadingHTTPServer(("", port), Handler)
+    threading.Thread(target=server.serve_forever, name="probes", daemon=True).start()
+    return server
 
 
 def _answer(path: str, probes: Probes) -> tuple[HTTPStatus, bytes]:

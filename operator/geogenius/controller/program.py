@@ -7,11 +7,12 @@ from time import monotonic
 from geogenius.controller.ending import Ending
 from geogenius.controller.keyed_queue import Key, KeyedQueue
 from geogenius.controller.leader import Leader
-from geogenius.controller.probes import Probes, serving
+from geogenius.controller.probes import Probes, serve
 from geogenius.controller.resync import Resync, Scope
 from geogenius.controller.watch import Watch, WatchOptions
 from geogenius.controller.workers import Workers
 from geogenius.domain.deadline import Deadline
+from geogenius.domain.errors import KubernetesUnavailable
 from geogenius.telemetry import ControllerMetrics
 from geogenius.wiring import OperatorContext
 
@@ -23,6 +24,9 @@ DRAIN_SECONDS = 45.0
 STUCK_SECONDS = 600.0
 """A reconcile that takes longer than all its deadlines together hangs: some ten calls to the API server of 15 s, and
 as many to a database that may have vanished, each noticed within a minute."""
+
+WAIT_SECONDS = 2.0
+"""How often it is tried whether the API knows and gives requests."""
 
 LOOK_SECONDS = 1.0
 """How often it is looked whether all parts still run."""
@@ -51,9 +55,14 @@ class Operator:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self._ending.ask())
         probes = Probes(self.not_alive, self.not_ready, self.metrics.registry)
-        with serving(self._context.probe_port, probes):
-            if self._leader.acquire():
+        server = serve(self._context.probe_port, probes)
+        try:
+            if self._leader.acquire() and self._requests_can_be_listed():
                 self._work()
+            self._leader.release()
+        finally:
+            server.shutdown()
+            server.server_close()
         if self._ending.failure is not None:
             logger.error("ending: %s", self._ending.failure)
         return 0 if self._ending.failure is None else 1
@@ -73,6 +82,18 @@ class Operator:
             return "the watch has not started"
         return None if self._context.database_answers() else "the database does not answer"
 
+    def _requests_can_be_listed(self) -> bool:
+        """Wait until they can; False when asked to end. kopf passes over a kind that is not there yet, and for good."""
+        while not self._ending.asked:
+            try:
+                next(self._context.requests.names(), None)
+            except KubernetesUnavailable as error:
+                logger.warning("waiting for the API: %s", error)
+                self._ending.wait(WAIT_SECONDS)
+            else:
+                return True
+        return False
+
     def _work(self) -> None:
         logger.info("leading; watching %s", ", ".join(self._context.namespaces) or "all namespaces")
         self.metrics.leader.set(1)
@@ -88,7 +109,6 @@ class Operator:
         self._resync.stop(drain.remaining())
         self._workers.stop(drain.remaining())
         self.metrics.leader.set(0)
-        self._leader.release()
 
     def _event(self, kind: str, key: Key) -> None:
         self.metrics.watch_events.labels(kind).inc()

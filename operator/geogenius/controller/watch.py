@@ -6,6 +6,7 @@ ends for good on a watch error it does not know; then this watch is over, and th
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -100,6 +101,7 @@ class Watch:
         def login(settings: kopf.OperatorSettings, **_: Any) -> kopf.ConnectionInfo | None:  # noqa: ANN401  by keyword
             if self._options.kubeconfig is None:
                 return kopf.login_with_service_account(logger=logger, settings=settings)
+            os.environ["KUBECONFIG"] = str(self._options.kubeconfig)  # kopf takes the path from nowhere else
             return kopf.login_with_kubeconfig(logger=logger, settings=settings)
 
         @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)

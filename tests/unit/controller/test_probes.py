@@ -1,10 +1,22 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 
-from geogenius.controller.probes import Probes, serving
+from geogenius.controller.probes import Probes, serve
 from geogenius.telemetry import ControllerMetrics
+
+
+@contextmanager
+def serving(probes: Probes) -> Iterator[int]:
+    server = serve(0, probes)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -26,14 +38,14 @@ def get(port: int, path: str) -> tuple[int, str]:
 )
 def test_each_probe_tells_its_own_truth(path: str, status: int, body: str) -> None:
     probes = Probes(lambda: None, lambda: "the database does not answer", ControllerMetrics().registry)
-    with serving(0, probes) as port:
+    with serving(probes) as port:
         assert get(port, path) == (status, body)
 
 
 def test_the_metrics_are_those_of_the_operator() -> None:
     metrics = ControllerMetrics()
     metrics.leader.set(1)
-    with serving(0, Probes(lambda: None, lambda: None, metrics.registry)) as port:
+    with serving(Probes(lambda: None, lambda: None, metrics.registry)) as port:
         status, text = get(port, "/metrics")
     assert status == 200
     assert "geogenius_leader 1.0" in text
