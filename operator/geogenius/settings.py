@@ -1,5 +1,7 @@
 """What an installer can set, from the environment: `GEOGENIUS_<GROUP>__<NAME>`. Lists are written as JSON."""
 
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -113,7 +115,12 @@ class Settings(BaseSettings):
 
 
 def read_settings() -> Settings:
-    """Read the environment once. Raises Misconfigured, which names each wrong variable and never its value."""
+    """Read the environment once. Raises Misconfigured, which names each wrong variable and never its value.
+
+    A variable of a group that does not exist is refused as well; names without `__` may come from elsewhere, such as
+    those that Kubernetes makes for a Service called geogenius.
+    """
+    _refuse_unknown_groups(os.environ)
     try:
         return Settings()
     except ValidationError as error:
@@ -121,6 +128,17 @@ def read_settings() -> Settings:
         raise Misconfigured(f"settings: {problems}", reason="SettingsInvalid") from None
     except SettingsError as error:  # names the group; its cause holds the value
         raise Misconfigured(f"settings: {error}; a list is written as JSON", reason="SettingsInvalid") from None
+
+
+def _refuse_unknown_groups(environment: Mapping[str, str]) -> None:
+    prefixes = tuple(f"{_variable((group,))}__" for group in Settings.model_fields)
+    names = (name.upper() for name in environment if name.upper().startswith("GEOGENIUS_") and "__" in name)
+    unknown = sorted(name for name in names if not name.startswith(prefixes))
+    if unknown:
+        known = ", ".join(prefixes)
+        raise Misconfigured(
+            f"settings: unknown {', '.join(unknown)}; names begin with {known}", reason="SettingsInvalid"
+        )
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

@@ -166,6 +166,8 @@ def _job_template(settings: Settings) -> JobTemplate:
         "GEOGENIUS_DATABASE__SCHEMA_NAME": settings.database.schema_name,
         "GEOGENIUS_DOWNLOAD__ALLOW_HTTP": str(download.allow_http).lower(),
         "GEOGENIUS_DOWNLOAD__ALLOW_PRIVATE_ADDRESSES": str(download.allow_private_addresses).lower(),
+        "GEOGENIUS_DOWNLOAD__CONNECT_TIMEOUT_SECONDS": str(download.connect_timeout_seconds),
+        "GEOGENIUS_DOWNLOAD__READ_TIMEOUT_SECONDS": str(download.read_timeout_seconds),
         "GEOGENIUS_TELEMETRY__FORMAT": settings.telemetry.format,
         "GEOGENIUS_TELEMETRY__LEVEL": settings.telemetry.level,
     }

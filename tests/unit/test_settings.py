@@ -38,3 +38,19 @@ def test_the_connection_string_is_not_shown_by_a_printed_setting(monkeypatch: py
 def test_namespaces_are_a_list_in_json(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEOGENIUS_KUBERNETES__NAMESPACES", '["maps", "parcels"]')
     assert read_settings().kubernetes.namespaces == ("maps", "parcels")
+
+
+def test_a_group_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEOGENIUS_DATABSE__URL", "postgresql://secret")
+
+    with pytest.raises(Misconfigured) as refused:
+        read_settings()
+
+    assert "GEOGENIUS_DATABSE__URL" in str(refused.value)
+    assert "secret" not in str(refused.value)
+
+
+def test_names_that_kubernetes_makes_for_a_service_are_none_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEOGENIUS_SERVICE_HOST", "10.96.0.7")
+
+    read_settings()

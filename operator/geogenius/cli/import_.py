@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import click
 
+from geogenius.api.refusals import explained
 from geogenius.domain.enqueued import OutcomeUnknown
 from geogenius.domain.errors import Conflict, InvalidRequest, ManifestInvalid
 from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
@@ -41,9 +42,9 @@ def import_(file: Path, runner: str, owner: str, reject_limit: int, *, publish: 
                 executed = _start(context, run_id, fresh=False)
             case Existing(run_id=run_id):
                 executed = _outcome(_run(context, run_id))
-            case Refused(reason=reason, run_id=run_id):
-                said = f" (run {run_id})" if run_id else ""
-                raise InvalidRequest(f"{manifest.collection}/{manifest.release}: {reason}{said}", reason="Refused")
+            case Refused():
+                reason, sentence = explained(prepared)
+                raise InvalidRequest(f"{manifest.collection}/{manifest.release}: {sentence}", reason=reason)
             case _:
                 assert_never(prepared)
     click.echo(explain(executed), err=exit_code(executed) != 0)

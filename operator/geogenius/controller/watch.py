@@ -78,16 +78,19 @@ class Watch:
 
     async def _watch(self) -> None:
         beating = asyncio.create_task(self._beat())  # before kopf starts: it cancels what came later when it ends
-        await kopf.operator(
-            registry=self._registry(),
-            settings=_kopf_settings(),
-            clusterwide=not self._options.namespaces,
-            namespaces=self._options.namespaces,
-            standalone=True,
-            stop_flag=self._stop,
-            ready_flag=self._ready,
-        )
-        beating.cancel()
+        try:
+            await kopf.operator(
+                registry=self._registry(),
+                settings=_kopf_settings(),
+                clusterwide=not self._options.namespaces,
+                namespaces=self._options.namespaces,
+                standalone=True,
+                stop_flag=self._stop,
+                ready_flag=self._ready,
+            )
+        finally:
+            self._stop.set()  # a thread of kopf's waits for it, and the loop's end for that thread, also after an error
+            beating.cancel()
 
     async def _beat(self) -> None:
         while True:

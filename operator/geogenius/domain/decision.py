@@ -1,6 +1,7 @@
 """What to do next about a run: pure functions of the run, its workload and the catalog's clock.
 
-Design §6 (settling an answer) and §9 (evidence, never takeover). Nothing here reads a clock or talks to anybody.
+ADR 0008 (settling an answer), `docs/architecture.md` (evidence, never takeover). Nothing here reads a clock or talks to
+anybody.
 """
 
 from dataclasses import dataclass, replace
