@@ -26,6 +26,9 @@ SERVER_TIMEOUT_SECONDS = 240
 
 BEAT_SECONDS = 1.0
 
+KILL_SECONDS = 30.0
+"""A kopf that fails, and then hangs in its own clean-up, kills the process after this long."""
+
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
@@ -133,4 +136,5 @@ def _kopf_settings() -> kopf.OperatorSettings:
     settings.networking.request_timeout = 20
     settings.networking.connect_timeout = 5
     settings.queueing.exit_timeout = 5
+    settings.process.ultimate_exiting_timeout = KILL_SECONDS
     return settings

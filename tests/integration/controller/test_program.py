@@ -1,35 +1,37 @@
-"""The whole operator in this process: kopf, workers, ticks, probes, leadership; a small API server, a real catalog."""
+"""The operator as a process: kopf, workers, ticks, probes, leadership; a small API server and a real catalog."""
 
-import gc
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
 
 import pytest
 
 from geogenius.catalog.leadership import Leadership
-from geogenius.controller.program import Operator
 from geogenius.db import Database
 from geogenius.domain.run import RunError
-from geogenius.kube.client import KubeClient
-from geogenius.kube.requests import Requests
-from geogenius.wiring import OperatorContext
 from tests.support import fault_server as server
 from tests.support.catalog import CLUSTER_ID
 from tests.support.request_desk import RequestDesk, request_desk
 
+SECONDS = 30.0
+VERBS = ["list", "watch"]
+GROUPS = [("batch", {"version": "v1"}), ("geogenius.io", {"version": "v1alpha1"})]
 KINDS = {
     "/api/v1": [("namespaces", "Namespace", False), ("events", "Event", True)],
     "/apis/batch/v1": [("jobs", "Job", True)],
     "/apis/geogenius.io/v1alpha1": [("importrequests", "ImportRequest", True)],
 }
-VERBS = ["list", "watch"]
-GROUPS = [("batch", {"version": "v1"}), ("geogenius.io", {"version": "v1alpha1"})]
-
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # kopf leaves sockets open
 
 
 def discovery(request: server.Received) -> server.Behaviour | None:
@@ -51,137 +53,144 @@ def discovery(request: server.Received) -> server.Behaviour | None:
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A running `geogenius controller`."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def probe(self, path: str) -> tuple[int, str]:
+        try:
+            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=SECONDS) as answer:
+                return answer.status, answer.read().decode().strip()
+        except HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode().strip()
+        except URLError:
+            return 0, "not there"
+
+    def ended(self, number: signal.Signals | None = None) -> int:
+        """The exit code, after this signal or by itself."""
+        if number is not None:
+            self.process.send_signal(number)
+        return self.process.wait(SECONDS)
+
+
 @pytest.fixture
 def desk(database: Database, tmp_path: Path) -> Iterator[RequestDesk]:
     with request_desk(database, tmp_path) as desk:
         desk.intercept(discovery)
+        desk.api.put("/api/v1/namespaces/kube-system", metadata={"uid": str(CLUSTER_ID)})
         yield desk
 
 
 @pytest.fixture
-def operator(desk: RequestDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Operator]:
-    monkeypatch.setenv("KUBECONFIG", "/nowhere")  # put back afterwards; the operator's own setting counts
-    access = desk.api.access(tmp_path)
-    with KubeClient(access) as client:
-        yield Operator(
-            OperatorContext(
-                runs=desk.runs,
-                requests=Requests(client),
-                reconciler=desk.reconcilers[0],
-                leadership=Leadership(desk.database),
-                database=desk.database,
-                cluster_id=CLUSTER_ID,
-                namespaces=(),
-                kubeconfig=access.kubeconfig,
-                workers=2,
-                tick_seconds=0.1,
-                resync_seconds=300,
-                probe_port=0,
-            )
-        )
-    gc.collect()  # so that what kopf left open is complained about here
+def environment(desk: RequestDesk, conninfo: str, tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "KUBECONFIG": "/nowhere",  # the operator's own setting counts
+        "GEOGENIUS_DATABASE__URL": conninfo,
+        "GEOGENIUS_KUBERNETES__KUBECONFIG": str(desk.api.access(tmp_path).kubeconfig),
+        "GEOGENIUS_JOB__IMAGE": "geogenius:test",
+        "GEOGENIUS_CONTROLLER__TICK_SECONDS": "0.1",
+    }
 
 
 @contextmanager
-def meanwhile(operator: Operator, look: Callable[[], None]) -> Iterator[None]:
-    """Look from another thread while the block runs the operator, which ends when the look does."""
-    failures: list[BaseException] = []
-
-    def looking() -> None:
+def running(environment: dict[str, str]) -> Iterator[Program]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    variables = environment | {"GEOGENIUS_CONTROLLER__PROBE_PORT": str(port)}
+    command = [sys.executable, "-m", "geogenius", "controller"]
+    with subprocess.Popen(command, env=variables) as process:
         try:
-            look()
-        except BaseException as failure:  # noqa: BLE001  carried over to the test
-            failures.append(failure)
+            yield Program(process, port)
         finally:
-            operator._ending.ask()
-
-    thread = threading.Thread(target=looking)
-    thread.start()
-    yield
-    thread.join()
-    if failures:
-        raise failures[0]
+            process.kill()
 
 
 def until(holds: Callable[[], Any]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < end
         time.sleep(0.02)
 
 
-def test_a_request_is_carried_through_by_events_and_ticks(operator: Operator, desk: RequestDesk) -> None:
+def test_a_request_is_carried_through_by_events_and_ticks(environment: dict[str, str], desk: RequestDesk) -> None:
     uid = desk.apply()
-
-    def look() -> None:
+    with running(environment) as program:
         until(lambda: desk.status().get("jobName"))
-        assert (operator.not_alive(), operator.not_ready()) == (None, None)
+        assert program.probe("/livez") == (200, "ok")
+        until(lambda: program.probe("/readyz") == (200, "ok"))
         desk.runs.fail(desk.claimed(desk.run(uid)), RunError("staging", "DataRefused", "row 7"))
         until(lambda: desk.status()["finished"])  # nothing but the tick tells
-
-    with meanwhile(operator, look):
-        assert operator.run() == 0
+        assert program.ended(signal.SIGTERM) == 0
     assert (len(desk.jobs()), desk.sent("POST")) == (1, 1)
-    assert operator.not_ready() == "this process is ending"
 
 
-def test_an_operator_that_starts_before_its_kind_is_known_waits_for_it(operator: Operator, desk: RequestDesk) -> None:
+def test_an_operator_that_is_killed_leaves_all_to_the_next_one(environment: dict[str, str], desk: RequestDesk) -> None:
+    uid = desk.apply()
+    with running(environment) as program:
+        until(desk.jobs)
+        program.ended(signal.SIGKILL)
+    with running(environment) as program:
+        until(lambda: desk.status().get("jobName"))
+        desk.runs.fail(desk.claimed(desk.run(uid)), RunError("staging", "DataRefused", "row 7"))
+        until(lambda: desk.status()["finished"])
+        assert program.ended(signal.SIGTERM) == 0
+    assert len(desk.jobs()) == 1
+
+
+def test_an_operator_that_starts_before_its_kind_is_known_waits_for_it(
+    environment: dict[str, str], desk: RequestDesk
+) -> None:
     desk.apply()
-    unknown = threading.Event()
+    unknown, asked = threading.Event(), threading.Event()
     unknown.set()
 
     def missing(request: server.Received) -> server.Behaviour | None:
-        return server.answer(404, b"404 page not found") if unknown.is_set() and "geogenius" in request.path else None
+        if not unknown.is_set() or "geogenius.io" not in request.path:
+            return None
+        asked.set()
+        return server.answer(404, b"404 page not found")
 
     desk.intercept(missing)
-
-    def look() -> None:
-        until(lambda: desk.sent("GET"))
-        assert operator.not_ready() == "the watch has not started"
+    with running(environment) as program:
+        assert asked.wait(SECONDS)
+        assert program.probe("/readyz") == (503, "the watch has not started")
         unknown.clear()
         until(desk.status)
-
-    with meanwhile(operator, look):
-        assert operator.run() == 0
+        assert program.ended(signal.SIGTERM) == 0
 
 
-def test_a_watch_that_ends_ends_the_program(operator: Operator, desk: RequestDesk) -> None:
-    def forbidden(request: server.Received) -> server.Behaviour | None:
-        broken = server.answer(200, {"type": "ERROR", "object": {"code": 500, "message": "no"}})
-        return broken if "watch=true" in request.path else None
-
-    desk.intercept(forbidden)
-    assert operator.run() == 1
-    assert operator._ending.failure == "the watch ended unasked"
+def test_a_watch_that_breaks_ends_the_program(environment: dict[str, str], desk: RequestDesk) -> None:
+    broken = server.answer(200, {"type": "ERROR", "object": {"code": 500, "message": "no"}})
+    desk.intercept(lambda request: broken if "watch=true" in request.path else None)
+    with running(environment) as program:
+        assert program.ended() == 1
 
 
-def test_a_second_operator_waits_and_takes_over(operator: Operator, desk: RequestDesk, database: Database) -> None:
+def test_a_standby_is_ready_ends_when_asked_and_takes_over_when_it_may(
+    environment: dict[str, str], desk: RequestDesk, database: Database
+) -> None:
     first = Leadership(database)
     assert first.try_acquire()
     desk.apply()
-
-    def look() -> None:
-        time.sleep(0.3)
-        assert desk.sent("GET") == 0
-        assert operator.not_ready() is None
+    with running(environment) as program:
+        until(lambda: program.probe("/readyz") == (200, "ok"))
+        assert program.ended(signal.SIGTERM) == 0
+    assert desk.status() == {}
+    with running(environment) as program:
+        until(lambda: program.probe("/readyz") == (200, "ok"))
         first.release()
         until(desk.status)
-
-    with meanwhile(operator, look):
-        assert operator.run() == 0
+        assert program.ended(signal.SIGTERM) == 0
 
 
-def test_a_lost_session_of_the_leader_ends_the_program(operator: Operator, desk: RequestDesk) -> None:
-    operator._leader._check_seconds = 0.1
-
-    def look() -> None:
-        until(lambda: operator._leader.leading)
-        with desk.database.dedicated() as connection:
-            connection.execute(
-                "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and pid <> pg_backend_pid()"
-            )
-        until(lambda: operator._ending.asked)
-
-    with meanwhile(operator, look):
-        assert operator.run() == 1
-    assert operator._ending.failure == "leadership is lost"
+def test_a_lost_session_of_the_leader_ends_the_program(environment: dict[str, str], desk: RequestDesk) -> None:
+    desk.apply()
+    with running(environment) as program, desk.database.dedicated() as connection:
+        until(desk.status)
+        connection.execute("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
+        assert program.ended() == 1
