@@ -22,7 +22,7 @@ BERLIN = "select collection_key, area_key, name from areas_for_point(13.4, 52.5)
 console = Console()
 
 
-def main(action: str) -> int:
+def main(action: str = "") -> int:
     """Start or remove the demo; the exit code."""
     match action:
         case "up":

@@ -34,8 +34,9 @@ def test_a_lost_answer_is_shown_as_unknown_and_resolves_by_itself(desk: Desk, pr
 
     assert rule.hit.is_set()
     assert status["state"] == "Succeeded"
-    launched = [value for value, _ in seen.values_of("Launched")]
-    assert "Unknown" in launched
+    changes = seen.values_of("Launched")
+    assert [reason for value, reason in changes if value == "Unknown" and reason != "Launching"], changes
+    launched = [value for value, _ in changes]
     assert launched[-1] == "True"
     assert "False" not in launched
     assert len(desk.jobs()) == 1

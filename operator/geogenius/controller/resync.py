@@ -4,13 +4,14 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from time import monotonic
+from functools import partial
 from uuid import UUID
 
 from geogenius.api.status import state_of
 from geogenius.api.view import RequestView
 from geogenius.catalog.runs import Runs
 from geogenius.controller.keyed_queue import Key
+from geogenius.controller.threads import Threads
 from geogenius.domain.errors import Unavailable
 from geogenius.domain.run import Run, RunId
 from geogenius.kube.requests import Requests
@@ -41,26 +42,27 @@ class Resync:
         self._metrics = metrics
         self._seen: dict[RunId, tuple[object, ...]] = {}
         self._stop = threading.Event()
-        self._threads: list[threading.Thread] = []
+        self._threads = Threads({})
 
     def start(self, tick_seconds: float, resync_seconds: float) -> None:
         """Begin both loops."""
-        for name, seconds, action in (("tick", tick_seconds, self.tick), ("resync", resync_seconds, self.resync)):
-            thread = threading.Thread(target=self._loop, args=(seconds, action), name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        self._threads = Threads(
+            {
+                "tick": partial(self._loop, tick_seconds, self.tick),
+                "resync": partial(self._loop, resync_seconds, self.resync),
+            }
+        )
+        self._threads.start()
 
     def stop(self, seconds: float) -> None:
         """End both loops after what they are doing, and wait for that, this long in all."""
         self._stop.set()
-        end = monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, end - monotonic()))
+        self._threads.join(seconds)
 
     @property
     def alive(self) -> bool:
         """Whether both loops run."""
-        return all(thread.is_alive() for thread in self._threads)
+        return self._threads.alive
 
     def tick(self) -> None:
         """Add the key of every live run that shows something new, and of every run that has ended since."""

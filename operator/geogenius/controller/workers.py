@@ -6,6 +6,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from geogenius.controller.keyed_queue import Key, KeyedQueue
+from geogenius.controller.threads import Threads
 from geogenius.domain.errors import Conflict, Unavailable
 from geogenius.telemetry import ControllerMetrics
 
@@ -22,25 +23,22 @@ class Workers:
         self._queue = queue
         self._reconcile = reconcile
         self._metrics = metrics
-        self._threads = [threading.Thread(target=self._work, name=f"worker-{n}", daemon=True) for n in range(count)]
+        self._threads = Threads({f"worker-{number}": self._work for number in range(count)})
         self._busy_since: dict[str, float] = {}
 
     def start(self) -> None:
         """Begin to take keys."""
-        for thread in self._threads:
-            thread.start()
+        self._threads.start()
 
     def stop(self, seconds: float) -> None:
         """Close the queue and wait for what is being worked on, this long in all."""
         self._queue.close()
-        end = monotonic() + seconds
-        for thread in self._threads:
-            thread.join(max(0.0, end - monotonic()))
+        self._threads.join(seconds)
 
     @property
     def alive(self) -> bool:
         """Whether every thread runs."""
-        return all(thread.is_alive() for thread in self._threads)
+        return self._threads.alive
 
     def longest_busy_seconds(self) -> float:
         """How long the slowest reconcile under way has taken so far."""

@@ -85,8 +85,8 @@ def _report(line: Any, *, sending: bool) -> None:  # noqa: ANN401 - a socket, or
         call.watch(line.fileno(), sending=sending)
 
 
-class _PlainConnection(HTTPConnection):
-    """Over http."""
+class _ObservingConnection(HTTPConnection):
+    """Over http, and what https adds to."""
 
     @override
     def _new_conn(self) -> socket.socket:
@@ -100,19 +100,8 @@ class _PlainConnection(HTTPConnection):
         super().putrequest(method, url, *flags, **named)
 
 
-class _TlsConnection(HTTPSConnection):
+class _TlsConnection(_ObservingConnection, HTTPSConnection):
     """Over https: it is connected before the handshake, and sends after it."""
-
-    @override
-    def _new_conn(self) -> socket.socket:
-        line = super()._new_conn()
-        _report_or_close(line)
-        return line
-
-    @override
-    def putrequest(self, method: str, url: str, *flags: bool, **named: bool) -> None:
-        _before_sending(self)
-        super().putrequest(method, url, *flags, **named)
 
 
 def _report_or_close(line: socket.socket) -> None:
@@ -131,7 +120,7 @@ def _before_sending(connection: HTTPConnection) -> None:
 
 
 class _PlainPool(HTTPConnectionPool):
-    ConnectionCls = _PlainConnection
+    ConnectionCls = _ObservingConnection
 
 
 class _TlsPool(HTTPSConnectionPool):

@@ -10,7 +10,7 @@ from geogenius.domain.decision import FailRun, Record, Wait, settle
 from geogenius.domain.enqueued import Enqueued, NotEnqueued
 from geogenius.domain.errors import Conflict, DatabaseUnavailable
 from geogenius.domain.run import ExecutorId, Fence, Run, RunError
-from geogenius.runners.contract import Runner, enqueue_with
+from geogenius.runners.contract import Runner, arguments, enqueue_with
 
 logger = logging.getLogger(__name__)
 
@@ -53,18 +53,14 @@ class Launcher:
         self._runs = runs
         self._runner = runner
 
-    @property
-    def runner_name(self) -> str:
-        """The name that is stored with every run this launcher registers."""
-        return self._runner.name()
-
     def start(self, run: Run, *, fresh: bool) -> Launch:
         """Ask the runner to start the run and record the answer.
 
         A second call for the same run asks the runner again; runners accept a run once. Raises
         DatabaseUnavailable when the answer could not be recorded: the next look finds the run as it was.
         """
-        answer = enqueue_with(self._runner, run.run_id, args_of(run))
+        args = arguments(publish=run.publish, stale_after=run.stale_after)
+        answer = enqueue_with(self._runner, run.run_id, args)
         return settled(self._runs, run, answer, fresh=fresh)
 
 
@@ -83,11 +79,6 @@ def settled(runs: Runs, run: Run, answer: Enqueued, *, fresh: bool) -> Launch:
             return fail_from_outside(runs, run, error)
         case _:
             assert_never(settlement)
-
-
-def args_of(run: Run) -> dict[str, bool | int]:
-    """The JSON-safe arguments that travel to the executor."""
-    return {"publish": run.publish, "stale_after_seconds": int(run.stale_after.total_seconds())}
 
 
 def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
