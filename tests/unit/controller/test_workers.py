@@ -88,6 +88,5 @@ def test_a_worker_that_ends_is_noticed() -> None:
     with working(reconcile) as (queue, workers):
         assert workers.alive
         queue.add(POISON)
-        for thread in workers._threads:
-            thread.join(10)
+        workers._threads.join(10)
         assert not workers.alive
