@@ -118,7 +118,11 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815  the names that http.server calls
 
     def _pass_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:  # the client is gone, as one that is killed: half a request is none
+            self.close_connection = True
+            return
         rule = self.proxy.rule_of(self.command, self.path)
         if rule is not None and rule.fault is Fault.HOLD:
             rule.hit.set()

@@ -243,13 +243,21 @@ def access_to(server: str, folder: Path, *, authority: str = "trusted-ca.pem", t
 
 
 def _read_request(reader: Any) -> Received:  # noqa: ANN401  a buffered reader
-    start = reader.readline()
-    if not start:
-        raise EOFError
-    method, path, _ = start.decode().split(" ", 2)
+    """The next complete request; EOFError where the client went away before its end, as one that is killed does."""
+    method, path, _ = _line(reader).split(" ", 2)
     headers: dict[str, str] = {}
-    while (line := reader.readline().decode().strip()) != "":
+    while (line := _line(reader)) != "":
         name, _, value = line.partition(":")
         headers[name.lower()] = value.strip()
-    body = reader.read(int(headers.get("content-length", "0")))
+    length = int(headers.get("content-length", "0"))
+    body = reader.read(length)
+    if len(body) < length:
+        raise EOFError
     return Received(method, path, headers, body)
+
+
+def _line(reader: Any) -> str:  # noqa: ANN401  a buffered reader
+    line: bytes = reader.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    return line.decode().strip()
