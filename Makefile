@@ -7,7 +7,7 @@ BIN := .venv/bin
 NAME ?= geogenius
 
 .PHONY: help setup format lint types layers test test-unit test-contract test-integration test-chart test-e2e demo demo-down \
-	bench-launch generate verify ci image cluster-build cluster-up cluster-down
+	matrix bench-launch bench-catalog generate verify ci image cluster-build cluster-up cluster-down
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -46,6 +46,14 @@ test-e2e: setup cluster-build ## a real cluster: API server, kubelet, pods, the 
 
 bench-launch: setup cluster-build ## from `kubectl apply` to Succeeded, beside a bare Job
 	$(BIN)/python -m bench.launch
+
+bench-catalog: setup ## registration, point questions, name search, publication with many releases
+	$(PYTHON) -m tests.cluster packages
+	$(BIN)/python -m bench.catalog
+
+matrix: setup ## the long forms of tests; writes docs/evidence
+	$(PYTHON) -m tests.cluster packages
+	GEOGENIUS_MATRIX=full $(BIN)/pytest tests/integration -m matrix
 
 format: setup ## format and sort
 	$(BIN)/ruff format .

@@ -32,14 +32,19 @@ class Result:
 
 def spread(seconds: Sequence[float]) -> str:
     """Median and range."""
-    return f"{median(seconds):.2f} s ({min(seconds):.2f}-{max(seconds):.2f})"
+    return f"{readable(median(seconds))} ({readable(min(seconds))} - {readable(max(seconds))})"
+
+
+def readable(seconds: float) -> str:
+    """Seconds, or milliseconds below one."""
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1000:.2f} ms"
 
 
 def show(results: Sequence[Result], console: Console) -> None:
     """Print the table: medians with the range of what was measured."""
     table = Table("work", "ours", "floor", "peers", "ratio", "goal", "met")
     for result in results:
-        goal = f"{result.goal} = {result.goal_seconds:.2f} s"
+        goal = f"{result.goal} = {readable(result.goal_seconds)}"
         met = "yes" if result.met else "NO"
         row = (result.work, spread(result.ours), spread(result.floor), result.peers, f"{result.ratio:.2f}", goal, met)
         table.add_row(*row)

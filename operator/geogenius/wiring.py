@@ -10,8 +10,9 @@ from uuid import UUID, uuid4
 
 from geogenius.api.translate import ClaimFiles, ConfigMapFiles, ImportRequest
 from geogenius.catalog.areas import Areas
+from geogenius.catalog.executions import Executions
 from geogenius.catalog.leadership import Leadership
-from geogenius.catalog.published import Published
+from geogenius.catalog.publications import Publications
 from geogenius.catalog.runs import Runs
 from geogenius.db.migrate import SchemaState, schema_state
 from geogenius.db.pool import Database
@@ -20,7 +21,7 @@ from geogenius.domain.executed import Executed
 from geogenius.domain.run import ExecutorId, RunId
 from geogenius.importer.cancellation import Cancellation
 from geogenius.importer.downloader import DownloadPolicy
-from geogenius.importer.pipeline import Pipeline, Workplace
+from geogenius.importer.pipeline import Pipeline, RunCatalog, Workplace
 from geogenius.importer.providers import check_manifest
 from geogenius.kube import artifact_files
 from geogenius.kube.client import ClusterAccess, KubeClient
@@ -29,6 +30,7 @@ from geogenius.kube.jobs import Jobs
 from geogenius.kube.requests import Requests
 from geogenius.launcher.launch import Launcher
 from geogenius.launcher.reconcile import Reconciler, Sides
+from geogenius.library.context import Context
 from geogenius.runners.inline import InlineRunner
 from geogenius.runners.kubernetes_job import KubernetesJobRunner, Launchable
 from geogenius.settings import Settings, read_settings
@@ -41,8 +43,9 @@ class CatalogContext:
 
     database: Database
     runs: Runs
+    executions: Executions
     areas: Areas
-    published: Published
+    publications: Publications
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,10 @@ class ImportContext:
         with self.cancellation.on_signals():
             return self.pipeline.execute(run_id, ExecutorId(uuid4()))
 
-    def inline_launcher(self) -> Launcher:
-        """Starts runs right here; a start returns when the run has ended."""
-        return Launcher(self.catalog.runs, InlineRunner(self.execute))
+    @property
+    def library(self) -> Context:
+        """The same catalog for the library, with a runner that executes runs right here."""
+        return Context.on(self.catalog.database, InlineRunner(self.execute))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,15 @@ def import_context() -> Iterator[ImportContext]:
     with _catalog(settings, "geogenius-importer") as catalog:
         cancellation = Cancellation()
         yield ImportContext(catalog, _pipeline(settings, catalog, cancellation), cancellation)
+
+
+@contextmanager
+def library_context() -> Iterator[Context]:
+    """Open the catalog for the library, as the settings say."""
+    settings = _started()
+    with _catalog(settings, "geogenius") as catalog:
+        cancellation = Cancellation()
+        yield ImportContext(catalog, _pipeline(settings, catalog, cancellation), cancellation).library
 
 
 @contextmanager
@@ -211,7 +224,8 @@ def _pipeline(settings: Settings, catalog: CatalogContext, cancellation: Cancell
     )
     base = importer.work_dir or Path(tempfile.gettempdir()) / "geogenius"
     workplace = Workplace(work_dir=base, artifact_folder=importer.artifact_dir, download=policy)
-    return Pipeline(catalog.database, catalog.runs, catalog.areas, workplace, cancellation)
+    written = RunCatalog(catalog.runs, catalog.executions, catalog.areas)
+    return Pipeline(catalog.database, written, workplace, cancellation)
 
 
 def _started() -> Settings:
@@ -228,6 +242,12 @@ def _catalog(settings: Settings, application_name: str) -> Iterator[CatalogConte
     group = settings.database
     database = Database(url, application_name=application_name, schema=group.schema_name, max_size=group.pool_size)
     try:
-        yield CatalogContext(database, Runs(database), Areas(database), Published(database))
+        yield CatalogContext(
+            database=database,
+            runs=Runs(database),
+            executions=Executions(database),
+            areas=Areas(database),
+            publications=Publications(database),
+        )
     finally:
         database.close()

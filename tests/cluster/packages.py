@@ -27,6 +27,7 @@ BUILDAH = {"buildah": "buildah"}
 TESTS = {
     "/usr/lib/postgresql/15/bin/initdb": "postgresql-15",
     "/usr/share/postgresql/15/extension/postgis.control": "postgresql-15-postgis-3",
+    "/usr/sbin/pgbouncer": "pgbouncer",
     "npm": "npm",
 }
 """What tests without a cluster need on Debian."""

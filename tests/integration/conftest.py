@@ -4,7 +4,16 @@ import psycopg
 import pytest
 
 from geogenius.db import Database
-from tests.support.databases import PostgresCluster, migrated_template, opened, running_cluster
+from tests.support.databases import (
+    OWNER,
+    READER,
+    WRITER,
+    PostgresCluster,
+    migrated_template,
+    opened,
+    running_cluster,
+    session,
+)
 
 
 @pytest.fixture(scope="session")
@@ -21,16 +30,37 @@ def template(postgres: PostgresCluster) -> str:
 
 
 @pytest.fixture
-def conninfo(postgres: PostgresCluster, template: str) -> Iterator[str]:
+def dbname(postgres: PostgresCluster, template: str) -> Iterator[str]:
     """A migrated database of the test's own."""
     name = postgres.create(template)
-    yield postgres.conninfo(name)
+    yield name
     postgres.drop(name)
 
 
 @pytest.fixture
+def conninfo(postgres: PostgresCluster, dbname: str) -> str:
+    """The database as a writer sees it: everything the product does, it does with these rights."""
+    return postgres.conninfo(dbname, WRITER)
+
+
+@pytest.fixture
 def database(conninfo: str) -> Iterator[Database]:
+    """The database of the test, as a writer."""
     with opened(conninfo) as database:
+        yield database
+
+
+@pytest.fixture
+def reader(postgres: PostgresCluster, dbname: str) -> Iterator[Database]:
+    """The database of the test, as a reader."""
+    with opened(postgres.conninfo(dbname, READER)) as database:
+        yield database
+
+
+@pytest.fixture
+def owner(postgres: PostgresCluster, dbname: str) -> Iterator[Database]:
+    """The database of the test, as the owner of its schema."""
+    with opened(postgres.conninfo(dbname, OWNER)) as database:
         yield database
 
 
@@ -44,7 +74,7 @@ def empty_database(postgres: PostgresCluster) -> Iterator[Database]:
 
 
 @pytest.fixture
-def sql(database: Database) -> Iterator[psycopg.Connection[psycopg.rows.DictRow]]:
-    """An autocommit connection for looking inside."""
-    with database.dedicated() as connection:
+def sql(postgres: PostgresCluster, dbname: str) -> Iterator[psycopg.Connection[psycopg.rows.DictRow]]:
+    """The superuser, in autocommit mode: for looking inside, and for damage that no role of ours can do."""
+    with opened(postgres.conninfo(dbname)) as database, session(database) as connection:
         yield connection

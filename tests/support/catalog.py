@@ -1,11 +1,11 @@
 """Builds manifests and drives runs through the real catalog; a test names only what matters to it."""
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from geogenius.catalog import Areas, Runs
+from geogenius.catalog import Areas, Executions, Runs
 from geogenius.db import Database
 from geogenius.domain.area import StagedArea
 from geogenius.domain.intent import ImportIntent
@@ -100,6 +100,14 @@ def an_area(position: int, code: str, wkb: bytes | None, **changes: Any) -> Stag
     return StagedArea(**{"position": position, "code": code, "wkb": wkb, **known, **changes})
 
 
+def point_wkb(longitude: float, latitude: float) -> bytes:
+    """A little-endian point without SRID."""
+    return struct.pack("<BIdd", 1, 1, longitude, latitude)
+
+
+StagedFiles = Sequence[StagedArea] | Mapping[str, Sequence[StagedArea]]
+"""Areas of the file of `a_manifest`, or of several files by their logical names, in the order of staging."""
+
 GERMANY_AND_FRANCE = (an_area(1, "DE", square(10, 50)), an_area(2, "FR", square(2, 46)))
 
 
@@ -112,8 +120,13 @@ def registered(database: Database, manifest: dict[str, Any] | None = None, inten
 
 def claimed(database: Database, manifest: dict[str, Any] | None = None, intent: ImportIntent | None = None) -> Fence:
     """A new run, claimed by an executor."""
-    fence = Fence(registered(database, manifest, intent), ExecutorId(uuid4()))
-    assert Runs(database).claim(fence) == "claimed"
+    return claimed_run(database, registered(database, manifest, intent))
+
+
+def claimed_run(database: Database, run_id: RunId) -> Fence:
+    """A registered run, claimed by an executor."""
+    fence = Fence(run_id, ExecutorId(uuid4()))
+    assert Executions(database).claim(fence) == "claimed"
     return fence
 
 
@@ -121,15 +134,16 @@ def driven(
     database: Database,
     goal: RunState,
     manifest: dict[str, Any] | None = None,
-    areas: Sequence[StagedArea] = GERMANY_AND_FRANCE,
+    areas: StagedFiles = GERMANY_AND_FRANCE,
     intent: ImportIntent | None = None,
+    run_id: RunId | None = None,
 ) -> Fence:
-    """A new run in the phase `goal`, with the work of every earlier phase done."""
-    fence = claimed(database, manifest, intent)
+    """A run in the phase `goal`, with the work of every earlier phase done; a new one unless `run_id` names one."""
+    fence = claimed(database, manifest, intent) if run_id is None else claimed_run(database, run_id)
     for phase in ORDER[: ORDER.index(goal)]:
-        Runs(database).advance(fence, phase, {})
+        Executions(database).advance(fence, phase, {})
         _work(database, fence, phase, areas)
-    Runs(database).advance(fence, goal, {})
+    Executions(database).advance(fence, goal, {})
     return fence
 
 
@@ -137,30 +151,39 @@ def completed(database: Database, manifest: dict[str, Any] | None = None, **opti
     """A run whose release is complete and not published."""
     fence = driven(database, RunState.VERIFYING, manifest, **options)
     Areas(database).verify(fence)
-    Runs(database).complete(fence, {})
+    Executions(database).complete(fence, {})
     return fence
 
 
 def published(database: Database, manifest: dict[str, Any] | None = None, **options: Any) -> Fence:  # noqa: ANN401
     """A run whose release is complete and published."""
     fence = driven(database, RunState.PUBLISHING, manifest, **options)
-    Runs(database).publish(fence)
+    Executions(database).publish(fence)
     return fence
 
 
-def _work(database: Database, fence: Fence, phase: RunState, areas: Sequence[StagedArea]) -> None:
-    match phase:
-        case RunState.VALIDATING:
-            for artifact in Runs(database).artifacts(fence.run_id):
-                Runs(database).record_artifact(fence, artifact.artifact_id, artifact.sha256, artifact.bytes)
-        case RunState.STAGING:
-            Areas(database).create_staging(fence)
-            Areas(database).stage(fence, "countries.geojson", areas, [])
-        case RunState.NORMALIZING:
-            Areas(database).merge(fence, len(areas))
-        case RunState.INDEXING:
-            Areas(database).index(fence)
-        case RunState.VERIFYING:
-            Areas(database).verify(fence)
-        case _:
-            pass
+def _work(database: Database, fence: Fence, phase: RunState, areas: StagedFiles) -> None:
+    """What an importer does in a phase."""
+    files = areas if isinstance(areas, Mapping) else {"countries.geojson": areas}
+    own = Areas(database)
+    works: dict[RunState, Callable[[], object]] = {
+        RunState.VALIDATING: lambda: _observe(database, fence),
+        RunState.STAGING: lambda: _stage(own, fence, files),
+        RunState.NORMALIZING: lambda: own.merge(fence, sum(map(len, files.values()))),
+        RunState.RELATING: lambda: own.relate(fence, measured=True),
+        RunState.INDEXING: lambda: own.index(fence),
+        RunState.VERIFYING: lambda: own.verify(fence),
+    }
+    if phase in works:
+        works[phase]()
+
+
+def _observe(database: Database, fence: Fence) -> None:
+    for artifact in Runs(database).artifacts(fence.run_id):
+        Executions(database).record_artifact(fence, artifact.artifact_id, artifact.sha256, artifact.bytes)
+
+
+def _stage(areas: Areas, fence: Fence, files: Mapping[str, Sequence[StagedArea]]) -> None:
+    areas.create_staging(fence)
+    for name, staged in files.items():
+        areas.stage(fence, name, staged, [])

@@ -17,9 +17,10 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.rows import DictRow, dict_row
 
 from geogenius.db import Database
-from geogenius.db.migrate import migrate
+from geogenius.db.migrate import grant, migrate
 from geogenius.domain.deadline import Deadline
 
 _PACKAGES = "postgresql postgresql-15-postgis-3 (Debian 12; elsewhere PostgreSQL >= 15 with PostGIS >= 3)"
@@ -34,6 +35,17 @@ autovacuum = off
 timezone = 'Europe/Berlin'  # not UTC, so that a session which forgets to set it is noticed
 log_min_duration_statement = -1
 """
+"""As fast as a server can be that may forget everything."""
+
+DURABLE = """
+max_connections = 100
+shared_buffers = 1GB
+max_wal_size = 8GB
+autovacuum = off
+"""
+"""For measuring: what is committed is on the disk, as in production."""
+
+OWNER, WRITER, READER = "geogenius_owner", "geogenius_writer", "geogenius_reader"
 
 
 _WAITING = "select from pg_stat_activity where application_name = %s and wait_event_type = 'Lock'"
@@ -41,15 +53,18 @@ _WAITING = "select from pg_stat_activity where application_name = %s and wait_ev
 
 @dataclass(frozen=True)
 class PostgresCluster:
-    """A running server. Superuser `postgres` without a password; reachable on TCP at `host`:`port`."""
+    """A running server, reachable on TCP at `host`:`port`.
+
+    Superuser `postgres` and the three roles of a catalog, all without a password.
+    """
 
     host: str
     port: int
     folder: Path
     numbers: Iterator[int] = field(default_factory=count)
 
-    def conninfo(self, dbname: str) -> str:
-        return f"host={self.host} port={self.port} user=postgres dbname={dbname}"
+    def conninfo(self, dbname: str, user: str = "postgres") -> str:
+        return f"host={self.host} port={self.port} user={user} dbname={dbname}"
 
     def create(self, template: str = "template1") -> str:
         """A new database, dropped with the cluster."""
@@ -62,13 +77,18 @@ class PostgresCluster:
         """Ends the connections to a database and drops it."""
         self._admin(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
 
+    def execute(self, dbname: str, statements: str) -> None:
+        """Statements of the superuser, in one transaction."""
+        with psycopg.connect(self.conninfo(dbname)) as connection:
+            connection.execute(statements.encode())
+
     def _admin(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
             connection.execute(statement)
 
 
 @contextmanager
-def running_cluster(listen_address: str = "127.0.0.1") -> Iterator[PostgresCluster]:
+def running_cluster(listen_address: str = "127.0.0.1", settings: str = _SETTINGS) -> Iterator[PostgresCluster]:
     """Starts a cluster in a temporary folder on a free port and stops it at the end.
 
     Pods reach it when `listen_address` is one that they see.
@@ -79,15 +99,19 @@ def running_cluster(listen_address: str = "127.0.0.1") -> Iterator[PostgresClust
         _own(folder)
         data, port = folder / "data", _free_port(listen_address)
         _run(binaries / "initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8")
-        with (data / "postgresql.conf").open("a") as settings:
-            settings.write(_SETTINGS)
-            settings.write(f"listen_addresses = '{listen_address}'\nport = {port}\n")
-            settings.write(f"unix_socket_directories = '{folder}'\n")
+        with (data / "postgresql.conf").open("a") as configuration:
+            configuration.write(settings)
+            configuration.write(f"listen_addresses = '{listen_address}'\nport = {port}\n")
+            configuration.write(f"unix_socket_directories = '{folder}'\n")
         with (data / "pg_hba.conf").open("a") as rules:
             rules.write("host all all 0.0.0.0/0 trust\n")
         _run(binaries / "pg_ctl", "-D", str(data), "-l", str(folder / "log"), "-w", "start")
         try:
-            yield PostgresCluster(listen_address, port, folder)
+            cluster = PostgresCluster(listen_address, port, folder)
+            cluster.execute(
+                "postgres", f"create role {OWNER} login; create role {WRITER} login; create role {READER} login"
+            )
+            yield cluster
         finally:
             _run(binaries / "pg_ctl", "-D", str(data), "-m", "immediate", "-w", "stop")
     finally:
@@ -104,11 +128,27 @@ def opened(conninfo: str, application_name: str = "tests") -> Iterator[Database]
         database.close()
 
 
+@contextmanager
+def session(database: Database) -> Iterator[psycopg.Connection[DictRow]]:
+    """A plain autocommit connection for looking inside, with the same rights and the schema in its search path."""
+    options = f"-c search_path={database.schema},public,pg_temp -c timezone=UTC"
+    settings: dict[str, Any] = {"options": options, "application_name": "session"}
+    with psycopg.connect(database._conninfo, autocommit=True, row_factory=dict_row, **settings) as connection:
+        yield connection
+
+
 def migrated_template(cluster: PostgresCluster) -> str:
-    """A database with the schema of this checkout, to be cloned; nobody stays connected to it."""
+    """A database with the schema of this checkout, to be cloned; nobody stays connected to it.
+
+    A plain role owns the schema; the catalog has a writer and a reader.
+    """
     name = cluster.create()
-    with opened(cluster.conninfo(name)) as database:
+    prepare = f"create extension postgis; create extension pg_trgm; create schema geogenius authorization {OWNER}"
+    cluster.execute(name, prepare)
+    with opened(cluster.conninfo(name, OWNER)) as database:
         migrate(database)
+        grant(database, "writer", WRITER)
+        grant(database, "reader", READER)
     return name
 
 

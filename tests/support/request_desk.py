@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from geogenius.api.translate import ImportRequest
-from geogenius.catalog import Runs
+from geogenius.catalog import Executions, Runs
 from geogenius.db import Database
 from geogenius.domain.run import ExecutorId, Fence, Run, RunId
 from geogenius.importer.providers import check_manifest
@@ -104,7 +104,7 @@ class RequestDesk:
     def claimed(self, run: Run) -> Fence:
         """The fence of an executor that has claimed the run."""
         fence = Fence(run.run_id, ExecutorId(uuid4()))
-        assert self.runs.claim(fence) == "claimed"
+        assert Executions(self.database).claim(fence) == "claimed"
         return fence
 
     def status(self) -> dict[str, Any]:

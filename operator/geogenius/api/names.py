@@ -67,6 +67,10 @@ class Reason(StrEnum):
     MANIFEST_CHANGED = "ManifestChanged"
     EARLIER_RUN_FAILED = "EarlierRunFailed"
     SOURCE_DEFINITION_CHANGED = "SourceDefinitionChanged"
+    RUN_NOT_FOUND = "RunNotFound"
+    CANDIDATE_MISMATCH = "CandidateMismatch"
+    NOT_LATEST_ATTEMPT = "NotLatestAttempt"
+    RUN_NOT_FAILED = "RunNotFailed"
 
     LAUNCHING = "Launching"
     LAUNCHED = "Launched"

@@ -36,6 +36,22 @@ _REFUSALS: dict[Refusal, tuple[Reason, str]] = {
         Reason.SOURCE_DEFINITION_CHANGED,
         "the catalog knows a source or file of this vintage with other properties; give the source another releaseKey",
     ),
+    Refusal.NOT_FOUND: (
+        Reason.RUN_NOT_FOUND,
+        "there is no such run",
+    ),
+    Refusal.CANDIDATE_MISMATCH: (
+        Reason.CANDIDATE_MISMATCH,
+        "the run built another release than the manifest names",
+    ),
+    Refusal.NOT_LATEST_ATTEMPT: (
+        Reason.NOT_LATEST_ATTEMPT,
+        "the release has a later attempt",
+    ),
+    Refusal.NOT_FAILED: (
+        Reason.RUN_NOT_FAILED,
+        "the run has not failed",
+    ),
 }
 
 

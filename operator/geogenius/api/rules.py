@@ -11,6 +11,7 @@ from geogenius.api.v1alpha1 import (
     Condition,
     FileKey,
     ImportRequestSpec,
+    MinimumAreas,
     SuppliedFiles,
 )
 from geogenius.manifest.model import AreaTypeModel, ArtifactModel, AuthorityModel, ManifestModel, SourceModel
@@ -64,6 +65,7 @@ LIST_KEYS: dict[type[BaseModel], str] = {
     ArtifactModel: "logicalName",
     SuppliedFiles: "name",
     FileKey: "key",
+    MinimumAreas: "areaType",
     Condition: "type",
 }
 """The field that tells the items of a list apart: the API server refuses it twice, and merges lists by it."""

@@ -7,11 +7,11 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
-from geogenius.api.v1alpha1 import ImportRequestSpec, SuppliedFiles
+from geogenius.api.v1alpha1 import ImportRequestSpec, SuppliedFiles, VerificationSpec
 from geogenius.domain.errors import InvalidRequest, ManifestInvalid
 from geogenius.domain.intent import ImportIntent
 from geogenius.domain.manifest import Manifest
-from geogenius.domain.run import Deadlines, RequestRef, RunId, Workload
+from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
 from geogenius.manifest.document import parse
 from geogenius.manifest.explain import explained
 
@@ -66,6 +66,7 @@ class ImportRequest:
     stale_after: timedelta
     deadlines: Deadlines
     reject_limit: int
+    gates: VerificationGates
     ttl_after_finished: timedelta
     files: tuple[ConfigMapFiles | ClaimFiles, ...]
     resources: Resources
@@ -112,6 +113,7 @@ def translate(document: Mapping[str, object]) -> ImportRequest:
             active=timedelta(seconds=model.deadlines.active_seconds),
         ),
         reject_limit=model.rejects.limit,
+        gates=_gates(model.verification),
         ttl_after_finished=timedelta(seconds=model.ttl_seconds_after_finished),
         files=tuple(_files(place) for place in model.files),
         resources=Resources(dict(model.pod.resources.requests), dict(model.pod.resources.limits)),
@@ -129,6 +131,7 @@ def intent(request: ImportRequest, run_id: RunId, cluster_id: UUID, workload_nam
         stale_after=request.stale_after,
         deadlines=request.deadlines,
         reject_limit=request.reject_limit,
+        gates=request.gates,
         workload=Workload(cluster_id, ref.namespace, workload_name),
         request=ref,
     )
@@ -143,6 +146,11 @@ def _manifest(spec: Mapping[str, object]) -> Manifest:
         return parse(document)
     except ManifestInvalid as error:
         raise ManifestInvalid(f"spec.manifest: {error}") from error
+
+
+def _gates(verification: VerificationSpec) -> VerificationGates:
+    minimum_areas = {minimum.area_type: minimum.count for minimum in verification.minimum_areas}
+    return VerificationGates(minimum_areas, tuple(verification.required_types), verification.max_shrink_percent)
 
 
 def _files(place: SuppliedFiles) -> ConfigMapFiles | ClaimFiles:

@@ -31,7 +31,7 @@ from geogenius.api.names import (
     ConditionStatus,
     RequestState,
 )
-from geogenius.manifest.model import FileName, ManifestModel
+from geogenius.manifest.model import FileName, Key, ManifestModel
 
 MESSAGE_LENGTH = 1024
 QUANTITY_LENGTH = 32
@@ -158,6 +158,36 @@ class RejectsSpec(SpecPart):
     )
 
 
+class MinimumAreas(SpecPart):
+    """The least that a release must hold of one area type."""
+
+    area_type: Key = Field(description="Key of an area type of the manifest.")
+    count: int = Field(description="Fewer areas of this type fail the import.", ge=1, le=INT32_MAX)
+
+
+class VerificationSpec(SpecPart):
+    """What the release must show beyond soundness before it is complete; the import fails otherwise."""
+
+    minimum_areas: list[MinimumAreas] = Field(
+        default_factory=list, description="How many areas of each type there must be.", max_length=64
+    )
+    required_types: list[Key] = Field(
+        default_factory=list, description="Area types of which there must be at least one area.", max_length=64
+    )
+    max_shrink_percent: int | None = Field(
+        default=None,
+        description="By how many percent the number of areas of a type may fall below that of the release readers see.",
+        ge=0,
+        le=100,
+    )
+
+    @field_validator("minimum_areas")
+    @classmethod
+    def _types_once(cls, minimum_areas: list[MinimumAreas]) -> list[MinimumAreas]:
+        _refuse_twice([minimum.area_type for minimum in minimum_areas], "areaType")
+        return minimum_areas
+
+
 class ResourcesSpec(SpecPart):
     """Resources of the pod, as in a container; what is not given comes from the defaults of the installation."""
 
@@ -197,6 +227,9 @@ class ImportRequestSpec(SpecPart):
     )
     deadlines: DeadlinesSpec = Field(default=DeadlinesSpec(), description="How long the stages of the import may take.")
     rejects: RejectsSpec = Field(default=RejectsSpec(), description="How many rows may be refused.")
+    verification: VerificationSpec = Field(
+        default=VerificationSpec(), description="What the release must show before it is complete."
+    )
     ttl_seconds_after_finished: int = Field(
         default=DAY,
         description="Seconds after its end for which the Job and its logs are kept. The request and the catalog keep "

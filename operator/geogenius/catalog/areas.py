@@ -9,14 +9,15 @@ from psycopg import Connection, sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from geogenius.catalog.answers import MergeCounts, StoredReject, VerifyReport
+from geogenius.catalog.answers import MergeCounts, RelateCounts, StoredReject, VerifyReport
+from geogenius.catalog.rows import report_of
 from geogenius.db import Call, Database
 from geogenius.db.sql import load_queries
 from geogenius.domain.area import Reject, StagedArea
 from geogenius.domain.run import Fence, RunId
 
 _QUERIES = load_queries(Path(__file__).parent / "queries" / "areas.sql")
-_COLUMN_TYPES = ("text", "int8", "text", "text", "text", "text", "jsonb", "bytea")
+_COLUMN_TYPES = ("text", "int8", "text", "text", "text", "text", "jsonb", "bytea", "bytea", "jsonb", "jsonb", "jsonb")
 """Of copy_staging. `bytea` sends WKB as it is, which is what the binary form of a geometry is."""
 
 
@@ -42,10 +43,18 @@ class Areas:
     def merge(self, fence: Fence, staged: int) -> MergeCounts:
         """Builds the tables of the release from the areas that were staged, so many; repeating it builds them anew.
 
-        Rows whose geometry leaves no polygon, and all but the first row of each area key, become rejects. Raises
-        DatabaseUnavailable (StagingLost) if staged areas are gone: a crash of the server empties the staging table.
+        Rows whose geometry leaves no polygon, and all but the first row of each area key within a source, become
+        rejects; rows of different sources merge into one area (ADR 0018). Raises DatabaseUnavailable (StagingLost) if
+        staged areas are gone: a crash of the server empties the staging table.
         """
         return MergeCounts(**self._fenced("merge_staging", Call.BULK, fence, staged=staged))
+
+    def relate(self, fence: Fence, *, measured: bool) -> RelateCounts:
+        """Builds the relations that sources assert and, if `measured`, those between boundaries of different ranks.
+
+        Repeating it builds them anew. DataRefused (UnknownParent) for a parent that is no area of the release.
+        """
+        return RelateCounts(**self._fenced("relate_release", Call.BULK, fence, measured=measured))
 
     def index(self, fence: Fence) -> None:
         """Indexes the tables of the release; repeating it adds what is missing."""
@@ -53,8 +62,7 @@ class Areas:
 
     def verify(self, fence: Fence) -> VerifyReport:
         """Checks the release and keeps the report, which completion asks for; repeatable."""
-        report = self._fenced("verify_release", Call.BULK, fence)["report"]
-        return VerifyReport(report["ok"], tuple(report["failures"]), report["area_count"], report["boundary_count"])
+        return report_of(self._fenced("verify_release", Call.BULK, fence)["report"])
 
     def rejects(self, run_id: RunId, limit: int) -> list[StoredReject]:
         """The first rejects of a run in the order of its files."""
@@ -72,10 +80,25 @@ def _copy(connection: Connection[DictRow], staging: str, artifact: str, areas: S
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         copy.set_types(_COLUMN_TYPES)
         for area in areas:
-            attributes = Jsonb(area.attributes)
-            copy.write_row(
-                (artifact, area.position, area.authority, area.area_type, area.code, area.name, attributes, area.wkb)
-            )
+            copy.write_row(_row(artifact, area))
+
+
+def _row(artifact: str, area: StagedArea) -> tuple[object, ...]:
+    """The columns of copy_staging; lists that are empty are null."""
+    return (
+        artifact,
+        area.position,
+        area.authority,
+        area.area_type,
+        area.code,
+        area.name,
+        Jsonb(area.attributes),
+        area.wkb,
+        area.point,
+        Jsonb([[name.name, name.kind, name.locale] for name in area.names]) if area.names else None,
+        Jsonb([[code.code_type, code.code_value] for code in area.codes]) if area.codes else None,
+        Jsonb([[parent.area_key, parent.relation_type] for parent in area.parents]) if area.parents else None,
+    )
 
 
 def _reject_arrays(run_id: RunId, artifact: str, rejects: Sequence[Reject]) -> dict[str, Any]:

@@ -1,4 +1,8 @@
-"""One leader among the operators of a catalog: a session lock that ends with its connection."""
+"""One leader among the operators of a catalog: a lock in a transaction that stays open, and ends with its connection.
+
+The transaction sees nothing and holds no snapshot between two statements, so that it keeps nothing from being vacuumed;
+a pooler leaves it in one piece.
+"""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -6,7 +10,7 @@ from pathlib import Path
 from psycopg import Connection
 from psycopg.rows import DictRow
 
-from geogenius.db import Database
+from geogenius.db import Call, Database
 from geogenius.db.errors import translated
 from geogenius.db.sql import load_queries
 from geogenius.domain.errors import DatabaseUnavailable
@@ -26,6 +30,8 @@ class Leadership:
         """Become the leader if nobody is, without waiting. Raises DatabaseUnavailable."""
         with ExitStack() as stack:
             connection = stack.enter_context(self._database.dedicated())
+            connection.autocommit = False
+            self._database.configure(connection, Call.SHORT, idle=True)
             row = connection.execute(_QUERIES["try_lead"]).fetchone()
             if row is None or not row["leads"]:
                 return False
@@ -34,7 +40,7 @@ class Leadership:
             return True
 
     def held(self) -> bool:
-        """Whether the session that holds the lock still answers."""
+        """Whether the transaction that holds the lock still answers."""
         if self._connection is None:
             return False
         try:

@@ -2,12 +2,33 @@
 
 from datetime import timedelta
 from typing import Any, assert_never
+from uuid import UUID
 
+from geogenius.catalog.answers import Pointer, PointerMove, PublicationEvent, ReleaseStatus, VerifyReport
 from geogenius.domain.enqueued import Accepted, Enqueued, EnqueueState, NotEnqueued, OutcomeUnknown
 from geogenius.domain.intent import ImportIntent
 from geogenius.domain.manifest import JsonValue
-from geogenius.domain.prepared import Existing, Prepared, Redelivered, Refusal, Refused, Registered
-from geogenius.domain.run import Deadlines, RequestRef, Run, RunError, RunState, Workload
+from geogenius.domain.prepared import (
+    Existing,
+    Prepared,
+    PreparedRetry,
+    Redelivered,
+    Refusal,
+    Refused,
+    Registered,
+    Retried,
+)
+from geogenius.domain.run import (
+    Deadlines,
+    Fence,
+    RequestRef,
+    Run,
+    RunError,
+    RunId,
+    RunState,
+    VerificationGates,
+    Workload,
+)
 
 Row = dict[str, Any]
 
@@ -24,6 +45,7 @@ def claim_of(intent: ImportIntent) -> dict[str, JsonValue]:
         "launch_deadline_seconds": _seconds(intent.deadlines.launch),
         "active_deadline_seconds": _seconds(intent.deadlines.active),
         "reject_limit": intent.reject_limit,
+        "gates": _gates_json(intent.gates),
         "cluster_id": str(workload.cluster_id) if workload else None,
         "workload_namespace": workload.namespace if workload else None,
         "workload_name": workload.name if workload else None,
@@ -43,8 +65,26 @@ def prepared_of(row: Row) -> Prepared:
             return Redelivered(row["run_id"], row["release_id"], row["attempt"])
         case "existing", _:
             return Existing(row["run_id"], row["release_id"], row["attempt"])
-        case _, reason:
-            return Refused(Refusal(reason), row["release_id"], row["run_id"])
+        case _:
+            return _refused(row)
+
+
+def retried_of(row: Row, wished: RunId) -> PreparedRetry:
+    """The answer of `retry_failed` to a call that wished its new attempt to have this run id."""
+    match row["decision"], row["run_id"]:
+        case "enqueue", run_id if run_id == wished:
+            return Retried(run_id, row["release_id"], row["attempt"])
+        case "enqueue", run_id:
+            return Redelivered(run_id, row["release_id"], row["attempt"])
+        case "existing", run_id:
+            return Existing(run_id, row["release_id"], row["attempt"])
+        case _:
+            return _refused(row)
+
+
+def pair_of(fence: Fence) -> dict[str, UUID]:
+    """A fence as the arguments that every fenced function takes."""
+    return {"run": fence.run_id, "executor": fence.executor_id}
 
 
 def enqueue_of(answer: Enqueued) -> Row:
@@ -97,10 +137,71 @@ def run_of(row: Row) -> Run:
         cancel_requested_at=row["cancel_requested_at"],
         completed_at=row["completed_at"],
         reject_limit=row["reject_limit"],
+        gates=_gates(row["gates"]),
         rejected=row["rejected"],
         progress=row["progress"],
         metrics=row["metrics"],
         error=_error(row["error"]),
+    )
+
+
+def pointer_of(row: Row) -> Pointer:
+    """A row of `publication_answer`."""
+    return Pointer(
+        collection=row["collection_key"],
+        release_id=row["release_id"],
+        release=row["release_key"],
+        previous_release_id=row["previous_release_id"],
+        published_at=row["published_at"],
+    )
+
+
+def move_of(row: Row) -> PointerMove:
+    """The answer of `publish_release` and `rollback_publication`."""
+    return PointerMove(pointer_of(row), row["moved"])
+
+
+def release_of(row: Row) -> ReleaseStatus:
+    """A row of `release_status`."""
+    state = None if row["state"] is None else RunState(row["state"])
+    keys = {"collection": row["collection_key"], "release": row["release_key"], "state": state}
+    return ReleaseStatus(**{name: row[name] for name in row if not name.endswith("_key")} | keys)
+
+
+def event_of(row: Row) -> PublicationEvent:
+    """A row of `publication_history`."""
+    known = {name: value for name, value in row.items() if name != "release_key"}
+    return PublicationEvent(release=row["release_key"], **known)
+
+
+def report_of(report: Row) -> VerifyReport:
+    """What a verification found."""
+    return VerifyReport(
+        ok=report["ok"],
+        failures=tuple(report["failures"]),
+        area_count=report["area_count"],
+        boundary_count=report["boundary_count"],
+        areas_by_type=report["areas_by_type"],
+    )
+
+
+def _refused(row: Row) -> Refused:
+    return Refused(Refusal(row["reason"]), row["release_id"], row["run_id"])
+
+
+def _gates_json(gates: VerificationGates) -> dict[str, JsonValue]:
+    """What is set of them; the catalog takes what is missing as no gate."""
+    known: dict[str, JsonValue] = {
+        "minimum_areas": {**gates.minimum_areas},
+        "required_types": list(gates.required_types),
+        "max_shrink_percent": gates.max_shrink_percent,
+    }
+    return {name: value for name, value in known.items() if value not in ({}, [], None)}
+
+
+def _gates(stored: Row) -> VerificationGates:
+    return VerificationGates(
+        stored.get("minimum_areas", {}), tuple(stored.get("required_types", ())), stored.get("max_shrink_percent")
     )
 
 

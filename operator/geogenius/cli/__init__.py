@@ -9,9 +9,11 @@ import geogenius
 from geogenius.cli.controller import controller
 from geogenius.cli.crd import crd
 from geogenius.cli.execute import execute
-from geogenius.cli.import_ import import_
+from geogenius.cli.import_ import import_, retry
 from geogenius.cli.migrate import migrate
-from geogenius.cli.status import status
+from geogenius.cli.releases import publish, releases, retire, rollback, verify
+from geogenius.cli.runs import cancel, runs, status
+from geogenius.cli.sweep import sweep
 from geogenius.domain.errors import (
     Cancelled,
     Conflict,
@@ -43,7 +45,24 @@ def cli() -> None:
     """Import named geographic areas into a versioned PostGIS catalog."""
 
 
-for command in (controller, crd, execute, import_, migrate, status):
+_COMMANDS = (
+    cancel,
+    controller,
+    crd,
+    execute,
+    import_,
+    migrate,
+    publish,
+    releases,
+    retire,
+    retry,
+    rollback,
+    runs,
+    status,
+    sweep,
+    verify,
+)
+for command in _COMMANDS:
     cli.add_command(command)
 
 

@@ -1,87 +1,41 @@
-"""`geogenius import`: the same manifest, without a cluster."""
+"""`geogenius import` and `geogenius retry`: the same manifest, without a cluster."""
 
 from pathlib import Path
-from typing import assert_never
-from uuid import uuid4
+from typing import Any
+from uuid import UUID
 
 import click
 
-from geogenius.api.refusals import explained
-from geogenius.domain.enqueued import OutcomeUnknown
-from geogenius.domain.errors import Conflict, InvalidRequest, ManifestInvalid
-from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
-from geogenius.domain.intent import ImportIntent
-from geogenius.domain.prepared import Existing, Redelivered, Refused, Registered
-from geogenius.domain.run import Run, RunId, RunState
-from geogenius.importer.exit_code import exit_code, explain
-from geogenius.importer.providers import check_manifest
-from geogenius.launcher.launch import LeftPending, Rejected, Started
-from geogenius.manifest.document import load, normal_form
-from geogenius.wiring import ImportContext, import_context
+from geogenius.cli.importing import conclude, import_options, options_of, read_manifest
+from geogenius.domain.run import RunId
+from geogenius.library import import_release, retry_failed
+from geogenius.wiring import library_context
 
 INLINE = "inline"
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=FILE)
 @click.option("--runner", type=click.Choice([INLINE]), default=INLINE, show_default=True, help="What executes the run.")
-@click.option("--publish/--no-publish", default=False, help="Make the release visible when it is complete.")
-@click.option("--owner", default="cli", show_default=True, help="Who asks; the same owner may repeat the command.")
-@click.option("--reject-limit", type=click.IntRange(min=0), default=0, show_default=True, help="Rows that may be bad.")
-def import_(file: Path, runner: str, owner: str, reject_limit: int, *, publish: bool) -> int:
+@import_options
+def import_(file: Path, runner: str, **wishes: Any) -> int:  # noqa: ANN401  the parameters of import_options
     """Import the manifest FILE (JSON or YAML) in this process; exit codes as those of `execute`."""
-    manifest = load(_text(file))
-    check_manifest(manifest)
-    intent = ImportIntent(RunId(uuid4()), owner, runner, publish=publish, reject_limit=reject_limit)
-    with import_context() as context:
-        prepared = context.catalog.runs.prepare(normal_form(manifest), intent)
-        match prepared:
-            case Registered(run_id=run_id):
-                executed = _start(context, run_id, fresh=True)
-            case Redelivered(run_id=run_id):
-                executed = _start(context, run_id, fresh=False)
-            case Existing(run_id=run_id):
-                executed = _outcome(_run(context, run_id))
-            case Refused():
-                reason, sentence = explained(prepared)
-                raise InvalidRequest(f"{manifest.collection}/{manifest.release}: {sentence}", reason=reason)
-            case _:
-                assert_never(prepared)
-    click.echo(explain(executed), err=exit_code(executed) != 0)
-    return exit_code(executed)
+    del runner  # there is one so far
+    manifest, options = read_manifest(file), options_of(wishes)
+    with library_context() as context:
+        return conclude(context, manifest, options, import_release(context, manifest, options))
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ManifestInvalid(f"{file} is not UTF-8: byte {error.start}") from error
+@click.command()
+@click.argument("run_id", type=click.UUID)
+@click.argument("file", type=FILE)
+@import_options
+def retry(run_id: UUID, file: Path, **wishes: Any) -> int:  # noqa: ANN401  the parameters of import_options
+    """Import FILE as the next attempt after RUN_ID, which failed; exit codes as those of `execute`.
 
-
-def _start(context: ImportContext, run_id: RunId, *, fresh: bool) -> Executed:
-    launch = context.inline_launcher().start(_run(context, run_id), fresh=fresh)
-    match launch:
-        case Started():
-            return _outcome(_run(context, run_id))
-        case LeftPending(answer=answer):
-            return Unrecorded(run_id, isinstance(answer, OutcomeUnknown), str(answer))
-        case Rejected(error=error, recorded=True):
-            return Failed(run_id, error)
-        case Rejected(error=error, why_not=why_not):
-            return Unrecorded(run_id, started=False, message=f"{error.reason}: {error.message}; {why_not}")
-        case _:
-            assert_never(launch)
-
-
-def _run(context: ImportContext, run_id: RunId) -> Run:
-    run = context.catalog.runs.get(run_id)
-    if run is None:
-        raise Conflict(f"run {run_id} is no longer in the catalog")
-    return run
-
-
-def _outcome(run: Run) -> Executed:
-    """The end of a run as the catalog has it; one that has not ended is executed by somebody else."""
-    if run.state is RunState.COMPLETED:
-        return Done(run.run_id)
-    return NoOp(run.run_id, Claim.OCCUPIED) if run.error is None else Failed(run.run_id, run.error)
+    The manifest may have been corrected; it must name the same release.
+    """
+    manifest, options = read_manifest(file), options_of(wishes)
+    with library_context() as context:
+        return conclude(context, manifest, options, retry_failed(context, RunId(run_id), manifest, options))

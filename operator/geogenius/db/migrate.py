@@ -1,6 +1,8 @@
 """Brings a database to the schema of this program: numbered migrations, then all functions anew."""
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -18,7 +20,8 @@ _HOME = Path(__file__).parent
 _QUERIES = load_queries(_HOME / "queries" / "migrate.sql")
 _FUNCTIONS = "functions"
 _MINIMUM_POSTGRES = 15
-_MINIMUM_POSTGIS = 3
+_EXTENSIONS = {"postgis": 3, "pg_trgm": 1}
+"""What the catalog stands on, with the oldest major version that will do."""
 
 
 class SchemaState(StrEnum):
@@ -61,27 +64,52 @@ def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]
     """Applies what is missing and gives its names; a second call applies nothing and renews the functions.
 
     Each file is one transaction, all under one advisory lock. The role needs no more than a schema that it owns where
-    PostGIS is installed. Raises Misconfigured for an old PostgreSQL, a missing
-    PostGIS, a file that was edited after it was applied, and a database that is newer than this program.
+    PostGIS and pg_trgm are installed. Raises Misconfigured for an old PostgreSQL, a missing
+    extension, a file that was edited after it was applied, and a database that is newer than this program.
     """
     files = migrations() if files is None else files
-    with database.dedicated(Call.BULK) as connection:
-        connection.execute(_QUERIES["lock_migration"], {"schema": database.schema})
-        schema = sql.Identifier(database.schema)
-        if not connection.execute(_QUERIES["has_schema"], {"schema": database.schema}).fetchall()[0]["present"]:
-            connection.execute(sql.SQL(_QUERIES["create_schema"]).format(schema=schema))
-        _require_server(connection)
-        connection.execute(sql.SQL(_QUERIES["create_schema_migration"]).format(schema=schema))
-        missing = _missing(files, _applied(connection))
+    with _one_at_a_time(database), database.dedicated() as connection:
+        with database.transaction(connection, Call.BULK):
+            _prepare(connection, database.schema)
+            missing = _missing(files, _applied(connection))
         for file in missing:
-            _apply(connection, file.name, file.checksum, [file])
-        _apply(connection, _FUNCTIONS, _functions_checksum(), functions())
+            with database.transaction(connection, Call.BULK):
+                _apply(connection, file.name, file.checksum, [file])
+        with database.transaction(connection, Call.BULK):
+            _apply(connection, _FUNCTIONS, _functions_checksum(), functions())
     return [file.name for file in missing]
+
+
+@contextmanager
+def _one_at_a_time(database: Database) -> Iterator[None]:
+    """Waits for a migration under way. The lock lives in a transaction of its own, which poolers leave in one piece."""
+    with database.dedicated() as connection:
+        connection.autocommit = False
+        database.configure(connection, Call.BULK, idle=True)
+        connection.execute(_QUERIES["lock_migration"], {"schema": database.schema})
+        yield
+
+
+def _prepare(connection: Connection[DictRow], name: str) -> None:
+    schema = sql.Identifier(name)
+    if not connection.execute(_QUERIES["has_schema"], {"schema": name}).fetchall()[0]["present"]:
+        connection.execute(sql.SQL(_QUERIES["create_schema"]).format(schema=schema))
+    _require_server(connection)
+    connection.execute(sql.SQL(_QUERIES["create_schema_migration"]).format(schema=schema))
+
+
+def grant(database: Database, access: str, role: str) -> None:
+    """Makes a role of the server a `writer` or a `reader` of the catalog; repeating it renews its rights.
+
+    For the owner of the schema. Raises InvalidRequest (UnknownRole) where the server has no such role.
+    """
+    with database.connection() as connection:
+        connection.execute(_QUERIES["grant_access"], {"role": role, "access": access})
 
 
 def schema_state(database: Database) -> SchemaState:
     """Compares a database with this program; changes nothing. Misconfigured for an edited file."""
-    with database.dedicated() as connection:
+    with database.connection() as connection:
         table = f"{database.schema}.schema_migration"
         present = connection.execute(_QUERIES["has_schema_migration"], {"table": table}).fetchone()
         applied = _applied(connection) if present and present["present"] else {}
@@ -115,10 +143,9 @@ def _applied(connection: Connection[DictRow]) -> dict[str, str]:
 
 
 def _apply(connection: Connection[DictRow], name: str, checksum: str, files: list[SqlFile]) -> None:
-    with connection.transaction():
-        for file in files:
-            _execute(connection, file)
-        connection.execute(_QUERIES["record_migration"], {"name": name, "checksum": checksum})
+    for file in files:
+        _execute(connection, file)
+    connection.execute(_QUERIES["record_migration"], {"name": name, "checksum": checksum})
 
 
 def _execute(connection: Connection[DictRow], file: SqlFile) -> None:
@@ -138,16 +165,25 @@ def _require_server(connection: Connection[DictRow]) -> None:
     major = connection.info.server_version // 10000
     if major < _MINIMUM_POSTGRES:
         raise Misconfigured(f"PostgreSQL {major} is too old: {_MINIMUM_POSTGRES} or newer is needed")
-    found = connection.execute(_QUERIES["postgis_version"]).fetchone() or _create_postgis(connection)
-    if int(found["extversion"].split(".")[0]) < _MINIMUM_POSTGIS:
-        raise Misconfigured(f"PostGIS {found['extversion']} is too old: {_MINIMUM_POSTGIS} or newer is needed")
-    if not found["reachable"]:
-        raise Misconfigured(f"PostGIS is in schema {found['nspname']}; it must be in public or in the catalog's own")
+    for extension, minimum in _EXTENSIONS.items():
+        found = _installed(connection, extension) or _create(connection, extension)
+        if int(found["extversion"].split(".")[0]) < minimum:
+            raise Misconfigured(f"{extension} {found['extversion']} is too old: {minimum} or newer is needed")
+        if not found["reachable"]:
+            raise Misconfigured(
+                f"{extension} is in schema {found['nspname']}; it must be in public or in the catalog's own"
+            )
 
 
-def _create_postgis(connection: Connection[DictRow]) -> DictRow:
+def _installed(connection: Connection[DictRow], extension: str) -> DictRow | None:
+    return connection.execute(_QUERIES["extension_version"], {"extension": extension}).fetchone()
+
+
+def _create(connection: Connection[DictRow], extension: str) -> DictRow:
+    statement = sql.SQL(_QUERIES["create_extension"]).format(extension=sql.Identifier(extension))
     try:
-        connection.execute(_QUERIES["create_postgis"])
+        connection.execute(statement)
     except (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFile) as error:
-        raise Misconfigured("PostGIS is missing: a superuser must run CREATE EXTENSION postgis") from error
-    return connection.execute(_QUERIES["postgis_version"]).fetchall()[0]
+        message = f"{extension} is missing: a role with the right to do so must run CREATE EXTENSION {extension}"
+        raise Misconfigured(message) from error
+    return connection.execute(_QUERIES["extension_version"], {"extension": extension}).fetchall()[0]

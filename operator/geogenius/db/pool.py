@@ -22,7 +22,8 @@ _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 class Database:
     """One database with our schema. Nothing is connected before the first use; safe to share between threads.
 
-    Every connection has the schema first in its search path, UTC, and timeouts on the server side. Errors of
+    Every transaction has the schema first in its search path, UTC, and timeouts on the server side. Nothing is set for
+    a session, and nothing is prepared: a pooler such as PgBouncer may give each transaction another one. Errors of
     psycopg inside `connection` and `dedicated` leave as ours (`db/errors.py`).
     """
 
@@ -40,6 +41,7 @@ class Database:
             "keepalives_interval": int(DEAD_PEER.total_seconds() / 6),
             "keepalives_count": 3,
             "row_factory": dict_row,
+            "prepare_threshold": None,
         }
         self._pool: ConnectionPool[Connection[DictRow]] = ConnectionPool(
             conninfo,
@@ -48,7 +50,6 @@ class Database:
             min_size=0,
             max_size=max_size,
             open=True,
-            configure=self._configure,
             check=ConnectionPool.check_connection,
             timeout=CONNECT.total_seconds(),
             reconnect_timeout=CONNECT.total_seconds(),
@@ -69,19 +70,35 @@ class Database:
             try:
                 if call is Call.BULK:
                     self._bulk.add(connection)
-                with connection.transaction():
-                    limit = {"statement_timeout": milliseconds(STATEMENT[call])}
-                    connection.execute(_QUERIES["limit_transaction"], limit)
+                with self.transaction(connection, call):
                     yield connection
             finally:
                 self._bulk.discard(connection)
                 self._pool.putconn(connection)
 
     @contextmanager
-    def dedicated(self, call: Call = Call.SHORT) -> Iterator[Connection[DictRow]]:
-        """A connection of its own in autocommit mode, closed at the end of the block."""
-        with translated(), self._connect(call) as connection:
+    def dedicated(self) -> Iterator[Connection[DictRow]]:
+        """A connection of its own in autocommit mode, closed at the end of the block; see `transaction`."""
+        with translated(), Connection[DictRow].connect(self._conninfo, autocommit=True, **self._settings) as connection:
             yield connection
+
+    @contextmanager
+    def transaction(self, connection: Connection[DictRow], call: Call = Call.SHORT) -> Iterator[None]:
+        """One transaction on a dedicated connection, set up as those of `connection`; errors are those of psycopg."""
+        with connection.transaction():
+            self.configure(connection, call)
+            yield
+
+    def configure(self, connection: Connection[DictRow], call: Call, *, idle: bool = False) -> None:
+        """Set up the transaction that the connection is in; one that is to stay `idle` is not ended for it."""
+        connection.execute(
+            _QUERIES["configure_transaction"],
+            {
+                "search_path": f"{self.schema}, public, pg_temp",
+                "idle_timeout": "0" if idle else milliseconds(IDLE_IN_TRANSACTION),
+                "statement_timeout": milliseconds(STATEMENT[call]),
+            },
+        )
 
     def interrupt(self) -> None:
         """Ends the BULK statements of all threads: they raise DatabaseUnavailable. Does nothing if there are none.
@@ -100,22 +117,6 @@ class Database:
     def close(self) -> None:
         """Closes the pool; repeating it is harmless."""
         self._pool.close()
-
-    def _connect(self, call: Call) -> Connection[DictRow]:
-        connection = Connection[DictRow].connect(self._conninfo, autocommit=True, **self._settings)
-        self._configure(connection, call)
-        return connection
-
-    def _configure(self, connection: Connection[DictRow], call: Call = Call.SHORT) -> None:
-        connection.execute(
-            _QUERIES["configure_session"],
-            {
-                "search_path": f"{self.schema}, public, pg_temp",
-                "idle_timeout": milliseconds(IDLE_IN_TRANSACTION),
-                "statement_timeout": milliseconds(STATEMENT[call]),
-            },
-        )
-        connection.commit()
 
     def _unavailable(self) -> DatabaseUnavailable:
         """Why the pool gave nothing: a connection of our own shows the server's words, which the pool only logs."""

@@ -100,6 +100,18 @@ def settle(answer: Enqueued, run: Run, *, fresh: bool) -> Settlement:
             return _settle_refusal(answer, run, fresh=fresh)
 
 
+def settle_redelivery(answer: Enqueued, run: Run) -> Record | Wait:
+    """What an answer means for a live run that its owner asks for again.
+
+    A refusal tells nothing about the try before, which may be at work: it never fails the run.
+    """
+    match settle(answer, run, fresh=False):
+        case FailRun():
+            return Wait(_pause(run, 0.0))
+        case settlement:
+            return settlement
+
+
 def _settle_refusal(answer: NotEnqueued, run: Run, *, fresh: bool) -> Settlement:
     sent_before = not fresh and run.enqueue_state in (EnqueueState.INTENDED, EnqueueState.UNKNOWN)
     since = run.read_at - run.enqueue_changed_at

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from geogenius.domain.run import Deadlines, RequestRef, RunId, Workload
+from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,5 +21,6 @@ class ImportIntent:
     stale_after: timedelta = timedelta(minutes=15)
     deadlines: Deadlines = field(default_factory=Deadlines)
     reject_limit: int = 0
+    gates: VerificationGates = field(default_factory=VerificationGates)
     workload: Workload | None = None
     request: RequestRef | None = None

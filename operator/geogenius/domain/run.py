@@ -1,5 +1,6 @@
 """A run: one attempt to build one release."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -83,6 +84,26 @@ class Deadlines:
 
 
 @dataclass(frozen=True, slots=True)
+class VerificationGates:
+    """What a release must show beyond soundness to be complete; intent that is stored with the run.
+
+    `minimum_areas` counts by area type; a shrink is measured by type against the release that readers see.
+    """
+
+    minimum_areas: Mapping[str, int] = field(default_factory=dict)
+    required_types: tuple[str, ...] = ()
+    max_shrink_percent: int | None = None
+
+
+class CancelAnswer(StrEnum):
+    """What becomes of the wish that a run stops: it is kept, or comes too late."""
+
+    REQUESTED = "requested"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
 class RunError:
     """Why a run failed, as stored: a stable CamelCase reason, a sentence, and where it happened."""
 
@@ -125,6 +146,7 @@ class Run:
     cancel_requested_at: datetime | None = None
     completed_at: datetime | None = None
     reject_limit: int = 0
+    gates: VerificationGates = field(default_factory=VerificationGates)
     rejected: int = 0
     progress: dict[str, int] = field(default_factory=dict)
     metrics: dict[str, int] = field(default_factory=dict)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from psycopg import Connection
     from psycopg.rows import DictRow
 
-    from geogenius.catalog.runs import Runs
+    from geogenius.catalog.executions import Executions
     from geogenius.db.pool import Database
 
 LONGEST_INTERVAL = timedelta(seconds=30)
@@ -37,13 +37,13 @@ class Heartbeat:
 
     def __init__(
         self,
-        runs: "Runs",
+        executions: "Executions",
         database: "Database",
         fence: Fence,
         stale_after: timedelta,
         news: Callable[[], Mapping[str, int]],
     ) -> None:
-        self._runs = runs
+        self._executions = executions
         self._database = database
         self._fence = fence
         self._interval = interval_of(stale_after)
@@ -82,7 +82,7 @@ class Heartbeat:
 
     def _beat_until_stopped(self, connection: "Connection[DictRow]") -> None:
         while True:
-            self._runs.heartbeat(self._fence, self._news(), connection)
+            self._executions.heartbeat(self._fence, self._news(), connection)
             self._last_beat = time.monotonic()
             if self._stop.wait(self._interval.total_seconds()):
                 return

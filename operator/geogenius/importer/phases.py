@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from geogenius.catalog.areas import Areas
+from geogenius.catalog.executions import Executions
 from geogenius.catalog.runs import Runs
 from geogenius.domain.errors import DataRefused
 from geogenius.domain.manifest import Artifact, Manifest, Source
@@ -31,6 +32,7 @@ class Execution:
     fence: Fence
     manifest: Manifest
     runs: Runs
+    executions: Executions
     areas: Areas
     store: ArtifactStore
     work_dir: Path
@@ -57,8 +59,8 @@ def download(execution: Execution) -> Metrics:
     for artifact in wanted:
         execution.check()
         obtained = execution.store.obtain(artifact, execution.work_dir)
-        observed = obtained.observed
-        execution.runs.record_artifact(execution.fence, ids[artifact.logical_name], observed.sha256, observed.bytes)
+        seen = obtained.observed
+        execution.executions.record_artifact(execution.fence, ids[artifact.logical_name], seen.sha256, seen.bytes)
         execution.files[artifact.logical_name] = obtained
         downloaded += obtained.downloaded
     return {"artifacts": len(wanted), "downloaded": downloaded, "bytes": total}
@@ -105,12 +107,17 @@ def normalize(execution: Execution) -> Metrics:
         "boundaries": counts.boundaries,
         "repaired": counts.repaired,
         "rejected": counts.rejected,
+        "merged": counts.merged,
+        "boundaries_unused": counts.boundaries_unused,
     }
 
 
-def relate(_: Execution) -> Metrics:
-    """No provider of today asserts relations or asks for measured ones; the phase is passed through."""
-    return {}
+def relate(execution: Execution) -> Metrics:
+    """Relations that rows assert, and measured ones if a provider of the manifest wants them."""
+    manifest = execution.manifest
+    measured = any(provider_named(source.provider).measures_relations(manifest) for source in manifest.sources)
+    counts = execution.areas.relate(execution.fence, measured=measured)
+    return {"asserted_relations": counts.asserted, "relations": counts.measured}
 
 
 def index(execution: Execution) -> Metrics:

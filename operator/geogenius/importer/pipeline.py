@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from geogenius.catalog.areas import Areas
+from geogenius.catalog.executions import Executions
 from geogenius.catalog.runs import Runs
 from geogenius.db.pool import Database
 from geogenius.domain.errors import Conflict, DatabaseUnavailable, GeogeniusError
@@ -42,15 +43,25 @@ class Workplace:
     fail_pause_seconds: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class RunCatalog:
+    """The parts of the catalog that an execution writes."""
+
+    runs: Runs
+    executions: Executions
+    areas: Areas
+
+
 class Pipeline:
     """Executes runs, one at a time. It alone records the failure of a run that it claimed."""
 
     def __init__(
-        self, database: Database, runs: Runs, areas: Areas, workplace: Workplace, cancellation: Cancellation
+        self, database: Database, catalog: RunCatalog, workplace: Workplace, cancellation: Cancellation
     ) -> None:
         self._database = database
-        self._runs = runs
-        self._areas = areas
+        self._runs = catalog.runs
+        self._executions = catalog.executions
+        self._areas = catalog.areas
         self._workplace = workplace
         self._cancellation = cancellation
 
@@ -78,10 +89,10 @@ class Pipeline:
         """Claim; an error is answered by one more try under the same executor id, which the catalog recognizes."""
         for _ in range(CLAIM_TRIES - 1):
             try:
-                return self._runs.claim(fence)
+                return self._executions.claim(fence)
             except GeogeniusError as error:
                 _log.warning("the claim is tried again: %s", error, extra=_ids(fence))
-        return self._runs.claim(fence)
+        return self._executions.claim(fence)
 
     def _after_claim(self, claim: Claim, run: Run, fence: Fence) -> Executed:
         match claim:
@@ -109,7 +120,7 @@ class Pipeline:
     def _work(self, run: Run, fence: Fence, progress: Progress) -> Executed:
         with (
             _folder_of(run.run_id, self._workplace.work_dir) as work_dir,
-            Heartbeat(self._runs, self._database, fence, run.stale_after, progress.snapshot) as heartbeat,
+            Heartbeat(self._executions, self._database, fence, run.stale_after, progress.snapshot) as heartbeat,
         ):
 
             def check() -> None:
@@ -125,6 +136,7 @@ class Pipeline:
                 fence=fence,
                 manifest=parse(self._runs.manifest(run.run_id)),
                 runs=self._runs,
+                executions=self._executions,
                 areas=self._areas,
                 store=self._store(report),
                 work_dir=work_dir,
@@ -146,7 +158,7 @@ class Pipeline:
             try:
                 for state, work in PHASES:
                     execution.check()
-                    self._runs.advance(execution.fence, state, metrics)
+                    self._executions.advance(execution.fence, state, metrics)
                     execution.progress.enter(state)
                     _log.info("phase %s", state, extra=_ids(execution.fence))
                     metrics = work(execution)
@@ -161,11 +173,11 @@ class Pipeline:
         fence = execution.fence
         try:
             if execution.run.publish:
-                self._runs.advance(fence, RunState.PUBLISHING, metrics)
+                self._executions.advance(fence, RunState.PUBLISHING, metrics)
                 execution.progress.enter(RunState.PUBLISHING)
-                self._runs.publish(fence)
+                self._executions.publish(fence)
             else:
-                self._runs.complete(fence, metrics)
+                self._executions.complete(fence, metrics)
         except DatabaseUnavailable as lost:
             try:
                 run = self._runs.get(fence.run_id)

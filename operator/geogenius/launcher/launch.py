@@ -6,10 +6,10 @@ from typing import assert_never
 from uuid import uuid4
 
 from geogenius.catalog.runs import Runs
-from geogenius.domain.decision import FailRun, Record, Wait, settle
+from geogenius.domain.decision import FailRun, Record, Settlement, Wait, settle, settle_redelivery
 from geogenius.domain.enqueued import Enqueued, NotEnqueued
 from geogenius.domain.errors import Conflict, DatabaseUnavailable
-from geogenius.domain.run import ExecutorId, Fence, Run, RunError
+from geogenius.domain.run import ExecutorId, Fence, Run, RunError, RunId
 from geogenius.runners.contract import Runner, arguments, enqueue_with
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,8 @@ FAIL_TRIES = 2
 class Started:
     """The runner has the run: the catalog tells the rest."""
 
+    run_id: RunId
+
 
 @dataclass(frozen=True, slots=True)
 class LeftPending:
@@ -30,6 +32,7 @@ class LeftPending:
     A refusal that may be overtaken by an earlier try is not recorded.
     """
 
+    run_id: RunId
     answer: Enqueued
     retry_after: float
 
@@ -38,6 +41,7 @@ class LeftPending:
 class Rejected:
     """The run is not started and never will be; `recorded` tells whether the catalog knows, else why not."""
 
+    run_id: RunId
     error: RunError
     recorded: bool
     why_not: str | None = None
@@ -54,31 +58,49 @@ class Launcher:
         self._runner = runner
 
     def start(self, run: Run, *, fresh: bool) -> Launch:
-        """Ask the runner to start the run and record the answer.
+        """Ask the runner to start the run and record the answer; `fresh` says that nobody asked before.
 
         A second call for the same run asks the runner again; runners accept a run once. Raises
         DatabaseUnavailable when the answer could not be recorded: the next look finds the run as it was.
         """
+        return settled(self._runs, run, self._ask(run), fresh=fresh)
+
+    def redeliver(self, run: Run) -> Launch:
+        """Ask the runner once more for a live run of the same owner: nothing that it answers fails the run."""
+        answer = self._ask(run)
+        return _written(self._runs, run, settle_redelivery(answer, run), answer)
+
+    def _ask(self, run: Run) -> Enqueued:
         args = arguments(publish=run.publish, stale_after=run.stale_after)
-        answer = enqueue_with(self._runner, run.run_id, args)
-        return settled(self._runs, run, answer, fresh=fresh)
+        return enqueue_with(self._runner, run.run_id, args)
 
 
 def settled(runs: Runs, run: Run, answer: Enqueued, *, fresh: bool) -> Launch:
     """Draw the conclusion from an answer of the runner and write it down."""
-    settlement = settle(answer, run, fresh=fresh)
+    return _written(runs, run, settle(answer, run, fresh=fresh), answer)
+
+
+def _written(runs: Runs, run: Run, settlement: Settlement, answer: Enqueued) -> Launch:
     logger.info("run %s: %s -> %s", run.run_id, answer, type(settlement).__name__)
     match settlement:
         case Record(retry_after=seconds):
             runs.record_enqueue(run.run_id, answer)
-            return Started() if seconds is None else LeftPending(answer, seconds)
+            return Started(run.run_id) if seconds is None else LeftPending(run.run_id, answer, seconds)
         case Wait(seconds=seconds):
-            return LeftPending(answer, seconds)
+            return LeftPending(run.run_id, answer, seconds)
         case FailRun(error=error):
-            runs.record_enqueue(run.run_id, NotEnqueued(error.reason, error.message))
+            _note_refusal(runs, run, error)
             return fail_from_outside(runs, run, error)
         case _:
             assert_never(settlement)
+
+
+def _note_refusal(runs: Runs, run: Run, error: RunError) -> None:
+    """Keep the refusal before the end of the run closes its row; if that fails, its failure says the same."""
+    try:
+        runs.record_enqueue(run.run_id, NotEnqueued(error.reason, error.message))
+    except DatabaseUnavailable as lost:
+        logger.warning("run %s: the refusal %s is not recorded: %s", run.run_id, error.reason, lost)
 
 
 def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
@@ -89,14 +111,15 @@ def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
     says whether the failure is recorded.
     """
     fence = Fence(run.run_id, run.executor_id or ExecutorId(uuid4()))
-    why_not = ""
+    causes: list[str] = []
     for _ in range(FAIL_TRIES):
         try:
             runs.fail(fence, error)
         except (Conflict, DatabaseUnavailable) as refusal:
-            why_not = str(refusal)
+            causes.append(str(refusal))
         else:
             logger.warning("run %s failed from outside: %s: %s", run.run_id, error.reason, error.message)
-            return Rejected(error, recorded=True)
+            return Rejected(run.run_id, error, recorded=True)
+    why_not = "; then: ".join(dict.fromkeys(causes))
     logger.error("run %s: the failure %s is not recorded: %s", run.run_id, error.reason, why_not)
-    return Rejected(error, recorded=False, why_not=why_not)
+    return Rejected(run.run_id, error, recorded=False, why_not=why_not)

@@ -26,6 +26,7 @@ from geogenius.kube.requests import Requests
 from geogenius.kube.resources import JsonObject
 from geogenius.launcher.launch import Launch, Launcher, LeftPending, Rejected, Started, fail_from_outside, settled
 from geogenius.manifest.document import normal_form
+from geogenius.manifest.gates import check_gates
 
 WAITING_SECONDS = 5.0
 """How often a Job that waits for its pod is looked at: what keeps a pod waiting shows in no event of the Job."""
@@ -95,6 +96,7 @@ class Reconciler:
     def _prepare(self, request: ImportRequest) -> Prepared:
         """Register a run, committed, or learn why there is none; a refusal has written nothing."""
         self._sides.check_manifest(request.manifest)
+        check_gates(request.gates, request.manifest)
         run_id = RunId(uuid4())
         wish = intent(request, run_id, self._sides.cluster_id, workload_name(run_id))
         return self._sides.runs.prepare(normal_form(request.manifest), wish)

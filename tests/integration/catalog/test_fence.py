@@ -8,7 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from geogenius.catalog import Areas, Runs
+from geogenius.catalog import Areas, Executions, Runs
 from geogenius.db import Database
 from geogenius.db.migrate import migrate
 from geogenius.domain.enqueued import Accepted, Enqueued, EnqueueState, NotEnqueued, OutcomeUnknown
@@ -16,7 +16,7 @@ from geogenius.domain.errors import Conflict, InvalidRequest, LeaseLost
 from geogenius.domain.executed import Claim
 from geogenius.domain.run import ExecutorId, Fence, RunError, RunId, RunState
 from tests.support.catalog import a_job_intent, a_manifest, claimed, completed, driven, published, registered
-from tests.support.databases import opened, until_waiting_for_lock
+from tests.support.databases import PostgresCluster, opened, until_waiting_for_lock
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
 ERROR = RunError("staging", "DataRefused", "row 7 is bad", {"class": "data"})
@@ -45,38 +45,38 @@ def supersede(sql: Sql, fence: Fence) -> None:
 
 def test_a_claim_is_for_one_executor_and_repeatable_by_it(database: Database) -> None:
     fence = claimed(database)
-    assert Runs(database).claim(fence) is Claim.CLAIMED
-    assert Runs(database).claim(another(fence)) is Claim.OCCUPIED
-    Runs(database).advance(fence, RunState.DOWNLOADING, {})
-    assert Runs(database).claim(fence) is Claim.OCCUPIED
+    assert Executions(database).claim(fence) is Claim.CLAIMED
+    assert Executions(database).claim(another(fence)) is Claim.OCCUPIED
+    Executions(database).advance(fence, RunState.DOWNLOADING, {})
+    assert Executions(database).claim(fence) is Claim.OCCUPIED
 
 
 def test_a_claim_of_an_ended_run_says_how_it_ended(database: Database) -> None:
     done = completed(database)
     lost = claimed(database, a_manifest(release="r2"))
     Runs(database).fail(lost, ERROR)
-    assert Runs(database).claim(another(done)) is Claim.COMPLETED
-    assert Runs(database).claim(another(lost)) is Claim.FAILED
-    assert Runs(database).claim(Fence(RunId(uuid4()), ExecutorId(uuid4()))) is Claim.MISSING
+    assert Executions(database).claim(another(done)) is Claim.COMPLETED
+    assert Executions(database).claim(another(lost)) is Claim.FAILED
+    assert Executions(database).claim(Fence(RunId(uuid4()), ExecutorId(uuid4()))) is Claim.MISSING
 
 
 def test_a_claim_of_an_earlier_attempt_is_superseded(database: Database, sql: Sql) -> None:
     fence = claimed(database)
     supersede(sql, fence)
-    assert Runs(database).claim(fence) is Claim.SUPERSEDED
+    assert Executions(database).claim(fence) is Claim.SUPERSEDED
 
 
 def test_a_claim_without_a_lease_is_occupied(database: Database, sql: Sql) -> None:
     fence = Fence(registered(database), ExecutorId(uuid4()))
     sql.execute("delete from import_run_lease")
-    assert Runs(database).claim(fence) is Claim.OCCUPIED
+    assert Executions(database).claim(fence) is Claim.OCCUPIED
 
 
 def test_of_many_claims_at_once_one_wins(database: Database) -> None:
     run_id = registered(database)
     fences = [Fence(run_id, ExecutorId(uuid4())) for _ in range(12)]
     with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(Runs(database).claim, fences))
+        answers = list(threads.map(Executions(database).claim, fences))
     assert sorted(answers) == [Claim.CLAIMED] + [Claim.OCCUPIED] * 11
 
 
@@ -164,8 +164,8 @@ def test_a_heartbeat_passes_while_a_fenced_write_is_open(database: Database, con
         open_write.execute(GUARD, [fence.run_id, fence.executor_id])
         with database.dedicated() as own:
             own.execute("set lock_timeout = '1ms'")
-            Runs(database).heartbeat(fence, {"rows": 10}, own)
-            Runs(database).heartbeat(fence, {"bytes": 5}, own)
+            Executions(database).heartbeat(fence, {"rows": 10}, own)
+            Executions(database).heartbeat(fence, {"bytes": 5}, own)
     run = Runs(database).get(fence.run_id)
     assert run is not None
     assert run.progress == {"rows": 10, "bytes": 5}
@@ -179,7 +179,7 @@ def test_a_failure_waits_for_the_open_write_and_then_keeps_it_out(database: Data
             open_write.execute(GUARD, [fence.run_id, fence.executor_id])
             failing = threads.submit(Runs(outside).fail, fence, ERROR)
             until_waiting_for_lock(sql, "failing")
-            Runs(database).heartbeat(fence, {"rows": 1})
+            Executions(database).heartbeat(fence, {"rows": 1})
             # the same executor goes on in the same transaction, although somebody waits for its rows
             open_write.execute("select advance_import(%s, %s, 'normalizing', '{}')", [fence.run_id, fence.executor_id])
         failing.result()
@@ -187,12 +187,14 @@ def test_a_failure_waits_for_the_open_write_and_then_keeps_it_out(database: Data
         Areas(database).create_staging(fence)
 
 
-def test_two_catalogs_in_one_database_do_not_wait_for_each_other(database: Database, conninfo: str) -> None:
+def test_two_catalogs_in_one_database_do_not_wait_for_each_other(
+    owner: Database, postgres: PostgresCluster, dbname: str
+) -> None:
     locks = "select lock_release('world', 'r1'), lock_publication('world')"
-    neighbour = Database(conninfo, application_name="neighbour", schema="neighbour")
+    neighbour = Database(postgres.conninfo(dbname), application_name="neighbour", schema="neighbour")
     try:
         migrate(neighbour)
-        with database.connection() as ours, neighbour.connection() as theirs:
+        with owner.connection() as ours, neighbour.connection() as theirs:
             theirs.execute("set local lock_timeout = '1ms'")
             ours.execute(locks)
             theirs.execute(locks)
@@ -205,7 +207,7 @@ def test_a_heartbeat_renews_the_lease_and_keeps_when_progress_was_made(database:
     with database.dedicated() as own:
         for now, progress in [("10:00", {"rows": 1}), ("10:01", {"rows": 2}), ("10:02", {"rows": 2})]:
             own.execute("select set_config('geogenius.now', %s, false)", [f"2030-01-01 {now}Z"])
-            Runs(database).heartbeat(fence, progress, own)
+            Executions(database).heartbeat(fence, progress, own)
     run = Runs(database).get(fence.run_id)
     assert run is not None
     assert run.last_heartbeat_at is not None
@@ -216,15 +218,15 @@ def test_a_heartbeat_renews_the_lease_and_keeps_when_progress_was_made(database:
 def test_a_heartbeat_of_another_executor_or_after_the_end_is_refused(database: Database) -> None:
     fence = claimed(database)
     with pytest.raises(LeaseLost):
-        Runs(database).heartbeat(another(fence), {})
+        Executions(database).heartbeat(another(fence), {})
     Runs(database).fail(fence, ERROR)
     with pytest.raises(LeaseLost), database.dedicated() as own:
-        Runs(database).heartbeat(fence, {}, own)
+        Executions(database).heartbeat(fence, {}, own)
 
 
 def test_a_failure_keeps_the_evidence_of_the_lease(database: Database, sql: Sql) -> None:
     fence = claimed(database)
-    Runs(database).heartbeat(fence, {"rows": 3})
+    Executions(database).heartbeat(fence, {"rows": 3})
     before = Runs(database).get(fence.run_id)
     Runs(database).fail(fence, ERROR)
     run = Runs(database).get(fence.run_id)

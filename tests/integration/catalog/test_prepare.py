@@ -9,10 +9,10 @@ from uuid import uuid4
 
 import psycopg
 import pytest
+from psycopg.types.json import Jsonb
 
 from geogenius.catalog import Runs
 from geogenius.db import Database
-from geogenius.db.sql import literal
 from geogenius.domain.errors import Conflict, GeogeniusError
 from geogenius.domain.prepared import Existing, Redelivered, Refusal, Refused, Registered
 from geogenius.domain.run import ExecutorId, Fence, RunError, RunId
@@ -27,20 +27,9 @@ from tests.support.catalog import (
     published,
     registered,
 )
+from tests.support.digest import digest
 
 Sql = psycopg.Connection[dict[str, Any]]
-TABLES = """
-select c.oid::regclass::text as name from pg_class c
-where c.relnamespace = 'geogenius'::regnamespace and c.relkind in ('r', 'p') order by 1
-"""
-
-
-def digest(sql: Sql) -> dict[str, str]:
-    """Every table of the schema with a fingerprint of its rows."""
-    content = "select coalesce(md5(string_agg(t::text, '|' order by t::text)), '') as digest from {} t"
-    names = [row["name"] for row in sql.execute(TABLES)]
-    statement = psycopg.sql.SQL(literal(content))
-    return {name: sql.execute(statement.format(psycopg.sql.Identifier(name))).fetchall()[0]["digest"] for name in names}
 
 
 def failed(database: Database, manifest: dict[str, Any] | None = None) -> RunId:
@@ -263,10 +252,55 @@ def test_a_manifest_that_the_tables_refuse_writes_nothing(database: Database, sq
     assert digest(sql) == before
 
 
-def test_a_claim_without_its_run_id_is_refused(sql: Sql) -> None:
+CLAIM = {"run_id": str(uuid4()), "owner": "maps/world", "runner_backend": "inline"}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "claim", "word"),
+    [
+        (None, CLAIM, "bad_manifest"),
+        ([], CLAIM, "bad_manifest"),
+        ({}, CLAIM, "bad_manifest"),
+        ({**SAME, "release": 7}, CLAIM, "bad_manifest"),
+        ({**SAME, "sources": {}}, CLAIM, "bad_manifest"),
+        (SAME, None, "bad_claim"),
+        (SAME, [], "bad_claim"),
+        (SAME, {**CLAIM, "run_id": None}, "bad_claim"),
+        (SAME, {**CLAIM, "run_id": "7"}, "bad_claim"),
+        (SAME, {**CLAIM, "owner": ""}, "bad_claim"),
+        (SAME, {**CLAIM, "state": "completed"}, "bad_claim"),
+        (SAME, {**CLAIM, "executor_id": str(uuid4())}, "bad_claim"),
+    ],
+)
+def test_what_is_no_manifest_or_no_claim_is_refused_by_a_word_and_writes_nothing(
+    sql: Sql, manifest: object, claim: object, word: str
+) -> None:
+    before = digest(sql)
     with pytest.raises(psycopg.Error) as refused:
-        sql.execute("select prepare_import('{}', '{}')")
-    assert (refused.value.sqlstate, refused.value.diag.message_detail) == ("22023", "bad_claim")
+        sql.execute("select prepare_import(%s, %s)", [Jsonb(manifest), Jsonb(claim)])
+    assert (refused.value.sqlstate, refused.value.diag.message_detail) == ("22023", word)
+    assert digest(sql) == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"stale_after_seconds": 0},
+        {"stale_after_seconds": "soon"},
+        {"reject_limit": -1},
+        {"retry_limit": 1e30},
+        {"gates": []},
+        {"gates": {"minimum": 1}},
+        {"gates": {"max_shrink_percent": 101}},
+        {"cluster_id": str(uuid4())},
+        {"request_uid": "x"},
+    ],
+)
+def test_a_claim_outside_its_bounds_is_refused_and_writes_nothing(sql: Sql, changes: dict[str, Any]) -> None:
+    before = digest(sql)
+    with pytest.raises((psycopg.DataError, psycopg.IntegrityError)):
+        sql.execute("select prepare_import(%s, %s)", [Jsonb(SAME), Jsonb({**CLAIM, **changes})])
+    assert digest(sql) == before
 
 
 def test_runs_are_found_by_request_and_by_cluster_while_they_live(database: Database) -> None:

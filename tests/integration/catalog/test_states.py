@@ -7,7 +7,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from geogenius.catalog import Runs
+from geogenius.catalog import Executions
 from geogenius.db import Database
 from geogenius.domain.enqueued import EnqueueState
 from geogenius.domain.errors import Conflict
@@ -44,13 +44,13 @@ def test_advance_takes_the_single_next_edge_and_no_other(database: Database, sql
     for target in RunState:
         sql.execute("update import_run set state = %s", [state])
         if NEXT_PHASE.get(state) is target:
-            Runs(database).advance(fence, target, {"rows": 1})
+            Executions(database).advance(fence, target, {"rows": 1})
             assert sql.execute("select state, metrics from import_run").fetchone() == {
                 "state": target, "metrics": {"rows": 1},
             }  # fmt: skip
         else:
             with pytest.raises(Conflict) as refused:
-                Runs(database).advance(fence, target, {"rows": 2})
+                Executions(database).advance(fence, target, {"rows": 2})
             assert refused.value.reason == "WrongPhase"
             assert sql.execute("select state from import_run").fetchone() == {"state": state}
 
@@ -58,7 +58,7 @@ def test_advance_takes_the_single_next_edge_and_no_other(database: Database, sql
 def test_advance_is_for_the_executor_alone(database: Database) -> None:
     fence = claimed(database)
     with pytest.raises(Conflict) as refused:
-        Runs(database).advance(Fence(fence.run_id, ExecutorId(uuid4())), RunState.DOWNLOADING, {})
+        Executions(database).advance(Fence(fence.run_id, ExecutorId(uuid4())), RunState.DOWNLOADING, {})
     assert refused.value.reason == "LeaseLost"
 
 
@@ -83,7 +83,7 @@ def test_advance_is_for_the_executor_alone(database: Database) -> None:
 def test_half_states_are_impossible(database: Database, sql: Sql, change: str, rule: str) -> None:
     claimed(database)
     with pytest.raises(psycopg.errors.CheckViolation) as refused:
-        sql.execute(f"update import_run set {change}".encode())  # noqa: S608  own text
+        sql.execute(f"update import_run set {change}".encode())
     assert refused.value.diag.constraint_name == rule
 
 

@@ -22,6 +22,7 @@ from geogenius.db import Database
 from geogenius.domain.run import RunError
 from tests.support import fault_server as server
 from tests.support.catalog import CLUSTER_ID
+from tests.support.databases import session
 from tests.support.request_desk import RequestDesk, request_desk
 
 SECONDS = 30.0
@@ -190,7 +191,7 @@ def test_a_standby_is_ready_ends_when_asked_and_takes_over_when_it_may(
 
 def test_a_lost_session_of_the_leader_ends_the_program(environment: dict[str, str], desk: RequestDesk) -> None:
     desk.apply()
-    with running(environment) as program, desk.database.dedicated() as connection:
+    with running(environment) as program, session(desk.database) as connection:
         until(desk.status)
         connection.execute("select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory'")
         assert program.ended() == 1

@@ -6,12 +6,12 @@ import psycopg
 import pytest
 
 import geogenius.db
-from geogenius.catalog import Published
+from geogenius.catalog import Places
 from geogenius.db import Database
 from geogenius.db.migrate import SchemaState, SqlFile, migrate, migrations, schema_state
 from geogenius.domain.errors import GeogeniusError, Misconfigured
 from tests.support.catalog import published
-from tests.support.databases import PostgresCluster, until_waiting_for_lock
+from tests.support.databases import PostgresCluster, session, until_waiting_for_lock
 
 SCHEMA_FILE = Path(geogenius.db.__file__).parent / "schema.sql"
 SHAPE = """
@@ -29,6 +29,8 @@ where connamespace = 'geogenius'::regnamespace and conrelid <> 'schema_migration
 union all
 select viewname, definition from pg_views where schemaname = 'geogenius'
 union all
+select format('%s on %s', tgname, tgrelid::regclass), pg_get_triggerdef(oid) from pg_trigger where not tgisinternal
+union all
 select i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid)
 from pg_index i join pg_class c on c.oid = i.indexrelid
 where c.relnamespace = 'geogenius'::regnamespace and c.relname !~ '^schema_migration'
@@ -37,7 +39,7 @@ order by 1, 2
 
 
 def shape(database: Database) -> list[tuple[str, str]]:
-    with database.dedicated() as connection:
+    with session(database) as connection:
         return [(row["line"], row["what"]) for row in connection.execute(SHAPE)]
 
 
@@ -66,7 +68,7 @@ def test_a_broken_file_leaves_nothing_of_itself_and_is_named_with_its_line(empty
     broken = SqlFile("9999_add_broken.sql", "create table half (id integer);\nselect\n  no_such_column;\n")
     with pytest.raises(GeogeniusError, match=r"no_such_column.*9999_add_broken\.sql, line 3"):
         migrate(empty_database, [*migrations(), broken])
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         row = connection.execute("select to_regclass('half') as half").fetchone()
     assert row == {"half": None}
     assert migrate(empty_database) == []
@@ -86,13 +88,14 @@ def test_a_second_migration_waits_for_the_first(postgres: PostgresCluster, empty
 
 
 def empty_database_name(database: Database) -> str:
-    with database.dedicated() as connection:
+    with session(database) as connection:
         return connection.info.dbname
 
 
 def test_the_picture_builds_the_same_schema_as_the_migrations(empty_database: Database, database: Database) -> None:
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         connection.execute("create extension postgis schema public")
+        connection.execute("create extension pg_trgm schema public")
         connection.execute("create schema geogenius")
         connection.execute("create table schema_migration ()")
         connection.execute(SCHEMA_FILE.read_text().encode())
@@ -100,10 +103,10 @@ def test_the_picture_builds_the_same_schema_as_the_migrations(empty_database: Da
 
 
 def test_postgis_out_of_reach_is_named(empty_database: Database) -> None:
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         connection.execute("create schema elsewhere")
         connection.execute("create extension postgis schema elsewhere")
-    with pytest.raises(Misconfigured, match="PostGIS is in schema elsewhere"):
+    with pytest.raises(Misconfigured, match="postgis is in schema elsewhere"):
         migrate(empty_database)
 
 
@@ -111,13 +114,13 @@ def test_a_role_that_may_not_create_extensions_is_told_what_is_missing(
     postgres: PostgresCluster, empty_database: Database
 ) -> None:
     name = empty_database_name(empty_database)
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         connection.execute("drop role if exists plain")
         connection.execute("create role plain login")
         connection.execute(f"grant create on database {name} to plain".encode())
     plain = Database(postgres.conninfo(name).replace("user=postgres", "user=plain"), application_name="tests")
     try:
-        with pytest.raises(Misconfigured, match="a superuser must run CREATE EXTENSION postgis"):
+        with pytest.raises(Misconfigured, match="must run CREATE EXTENSION postgis"):
             migrate(plain)
     finally:
         plain.close()
@@ -126,10 +129,11 @@ def test_a_role_that_may_not_create_extensions_is_told_what_is_missing(
 def test_a_schema_of_its_own_and_postgis_are_all_that_a_role_needs(
     postgres: PostgresCluster, empty_database: Database
 ) -> None:
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         connection.execute("drop role if exists tenant")
         connection.execute("create role tenant login")
         connection.execute("create extension postgis")
+        connection.execute("create extension pg_trgm")
         connection.execute("create schema geogenius authorization tenant")
     name = empty_database_name(empty_database)
     tenant = Database(postgres.conninfo(name).replace("user=postgres", "user=tenant"), application_name="tests")
@@ -137,21 +141,21 @@ def test_a_schema_of_its_own_and_postgis_are_all_that_a_role_needs(
         migrate(tenant)
         assert schema_state(tenant) is SchemaState.CURRENT
         published(tenant)
-        assert [match.code for match in Published(tenant).areas_for_point(10.5, 50.5)] == ["DE"]
+        assert [match.code for match in Places(tenant).for_point(10.5, 50.5)] == ["DE"]
     finally:
         tenant.close()
 
 
 @pytest.mark.parametrize("schema", ["order", "select", "x" * 63])
 def test_the_schema_may_have_any_plain_name(empty_database: Database, schema: str) -> None:
-    with empty_database.dedicated() as connection:
+    with session(empty_database) as connection:
         conninfo = f"{connection.info.dsn} dbname={connection.info.dbname}"
     database = Database(conninfo, application_name="tests", schema=schema)
     try:
         migrate(database)
         assert schema_state(database) is SchemaState.CURRENT
         published(database)
-        assert [match.code for match in Published(database).areas_for_point(10.5, 50.5)] == ["DE"]
+        assert [match.code for match in Places(database).for_point(10.5, 50.5)] == ["DE"]
     finally:
         database.close()
 

@@ -16,7 +16,7 @@ select current_setting('TimeZone') as timezone, current_setting('search_path') a
 """
 
 
-def test_every_connection_says_who_it_is_and_speaks_utc(database: Database) -> None:
+def test_every_transaction_says_who_it_is_and_speaks_utc(database: Database) -> None:
     expected = {
         "timezone": "UTC",
         "search_path": "geogenius, public, pg_temp",
@@ -25,8 +25,11 @@ def test_every_connection_says_who_it_is_and_speaks_utc(database: Database) -> N
     }
     with database.connection(Call.PAGE) as connection:
         assert connection.execute(SETTINGS).fetchone() == expected
-    with database.dedicated(Call.PAGE) as connection:
-        assert connection.execute(SETTINGS).fetchone() == expected
+    with database.dedicated() as connection:
+        with database.transaction(connection, Call.PAGE):
+            assert connection.execute(SETTINGS).fetchone() == expected
+        after = connection.execute(SETTINGS).fetchall()[0]
+    assert (after["timezone"], after["statement_timeout"]) == ("Europe/Berlin", "0"), "nothing is left of it"
 
 
 def transact(database: Database, *statements: str) -> list[dict[str, object]]:
@@ -36,18 +39,18 @@ def transact(database: Database, *statements: str) -> list[dict[str, object]]:
         return last.fetchall() if last.description else []
 
 
-def test_a_block_commits_at_its_end_and_an_error_rolls_it_back(database: Database) -> None:
-    transact(database, "create table kept (id integer)", "insert into kept values (1)")
+def test_a_block_commits_at_its_end_and_an_error_rolls_it_back(owner: Database) -> None:
+    transact(owner, "create table kept (id integer)", "insert into kept values (1)")
     with pytest.raises(DataRefused):
-        transact(database, "insert into kept values (2)", "select 'x'::integer")
-    assert transact(database, "select id from kept") == [{"id": 1}]
+        transact(owner, "insert into kept values (2)", "select 'x'::integer")
+    assert transact(owner, "select id from kept") == [{"id": 1}]
 
 
-def test_an_error_that_is_not_the_drivers_passes_and_rolls_back(database: Database) -> None:
-    transact(database, "create table kept (id integer)")
+def test_an_error_that_is_not_the_drivers_passes_and_rolls_back(owner: Database) -> None:
+    transact(owner, "create table kept (id integer)")
     with pytest.raises(AttributeError):
-        transact(database, "insert into kept values (1)", 7)  # type: ignore[arg-type]  # on purpose
-    assert transact(database, "select id from kept") == []
+        transact(owner, "insert into kept values (1)", 7)  # type: ignore[arg-type]  # on purpose
+    assert transact(owner, "select id from kept") == []
 
 
 def test_a_statement_that_takes_too_long_is_ended_by_the_server(database: Database) -> None:

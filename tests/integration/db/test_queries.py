@@ -8,11 +8,12 @@ import pytest
 import geogenius
 from geogenius.db import Database
 from geogenius.db.sql import literal, load_queries
+from tests.support.databases import session
 
 PACKAGE = Path(geogenius.__file__).parent
 FILES = sorted(PACKAGE.rglob("queries/*.sql"))
 QUERIES = [(file, name, text) for file in FILES for name, text in load_queries(file).items()]
-NOT_PREPARABLE = re.compile(r"^(create|copy)\b")
+NOT_PREPARABLE = re.compile(r"^(create|copy|alter)\b")
 
 
 @pytest.mark.parametrize(("file", "name", "text"), QUERIES, ids=lambda value: value if isinstance(value, str) else None)
@@ -21,7 +22,7 @@ def test_every_query_is_prepared_and_used(database: Database, file: Path, name: 
     assert f'"{name}"' in code
     if NOT_PREPARABLE.match(text):
         return
-    with database.dedicated() as connection:
+    with session(database) as connection:
         connection.execute(literal(f"prepare checked as {numbered(text)}"))
 
 

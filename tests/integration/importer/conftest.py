@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 
 from geogenius.catalog.areas import Areas
+from geogenius.catalog.executions import Executions
 from geogenius.catalog.runs import Runs
 from geogenius.db import Database
 from geogenius.domain.executed import Executed
@@ -16,7 +17,7 @@ from geogenius.domain.prepared import Registered
 from geogenius.domain.run import ExecutorId, RunId
 from geogenius.importer.cancellation import Cancellation
 from geogenius.importer.downloader import DownloadPolicy
-from geogenius.importer.pipeline import Pipeline, Workplace
+from geogenius.importer.pipeline import Pipeline, RunCatalog, Workplace
 from geogenius.manifest import normal_form
 from tests.support.geojson import a_manifest
 
@@ -50,10 +51,11 @@ def workplace(tmp_path: Path) -> Workplace:
 
 @pytest.fixture
 def build(database: Database, runs: Runs, areas: Areas, workplace: Workplace, cancellation: Cancellation) -> Build:
-    """Build a pipeline; `runs` and `areas` may be ones that something happens to."""
+    """Build a pipeline; parts of the catalog may be ones that something happens to."""
+    untouched = Executions(database)
 
-    def pipeline(*, runs: Runs = runs, areas: Areas = areas) -> Pipeline:
-        return Pipeline(database, runs, areas, workplace, cancellation)
+    def pipeline(*, runs: Runs = runs, executions: Executions = untouched, areas: Areas = areas) -> Pipeline:
+        return Pipeline(database, RunCatalog(runs, executions, areas), workplace, cancellation)
 
     return pipeline
 

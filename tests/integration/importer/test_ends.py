@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from typing_extensions import override
 
-from geogenius.catalog import Areas, Runs
+from geogenius.catalog import Areas, Executions, Runs
 from geogenius.db import Database
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.executed import Done, Failed
@@ -40,7 +40,7 @@ GRACE_SECONDS = 15.0
 SLEEPS = {
     RunState.NORMALIZING: "repair_staged(staging text) returns void",
     RunState.INDEXING: "index_release(run uuid, executor uuid) returns void",
-    RunState.VERIFYING: "release_failures(release uuid) returns setof text",
+    RunState.VERIFYING: "release_faults(release uuid) returns setof text",
 }
 """What the database does for a whole release in a phase; a test lets it sleep."""
 ASLEEP = "select from pg_stat_activity where application_name = 'geogenius-importer' and wait_event = 'PgSleep'"
@@ -260,11 +260,11 @@ def test_files_whose_names_extend_each_other_are_both_downloaded(
 
 
 def test_a_work_folder_that_cannot_be_made_is_a_recorded_failure(
-    build: Build, runs: Runs, workplace: Workplace, wanted: Wanted, executor: ExecutorId
+    build: Build, database: Database, workplace: Workplace, wanted: Wanted, executor: ExecutorId
 ) -> None:
     workplace.work_dir.write_text("in the way")
     run_id = wanted(10)
     executed = build().execute(run_id, executor)
     assert isinstance(executed, Failed)
     assert (executed.error.reason, executed.error.evidence["class"]) == ("StorageFailed", "infrastructure")
-    assert runs.claim(Fence(run_id, ExecutorId(uuid4()))) == "failed"
+    assert Executions(database).claim(Fence(run_id, ExecutorId(uuid4()))) == "failed"

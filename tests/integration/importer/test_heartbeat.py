@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from typing_extensions import override
 
-from geogenius.catalog.runs import Runs
+from geogenius.catalog import Executions, Runs
 from geogenius.db import Database
 from geogenius.domain.errors import DatabaseUnavailable, LeaseLost
 from geogenius.domain.run import ExecutorId, Fence, RunError, RunId
@@ -18,7 +18,7 @@ FAST = timedelta(milliseconds=60)
 SOON = 10.0
 
 
-class Watched(Runs):
+class Watched(Executions):
     """Tells the test about every beat."""
 
     def __init__(self, database: Database) -> None:
@@ -46,9 +46,9 @@ def watched(database: Database) -> Watched:
 
 
 @pytest.fixture
-def fence(runs: Runs, register: Callable[..., RunId], executor: ExecutorId) -> Fence:
+def fence(database: Database, register: Callable[..., RunId], executor: ExecutorId) -> Fence:
     fence = Fence(register(an_artifact()), executor)
-    runs.claim(fence)
+    Executions(database).claim(fence)
     return fence
 
 
@@ -72,7 +72,7 @@ def test_beats_carry_the_progress_of_their_moment(database: Database, watched: W
         watched.next_beat()
         watched.next_beat()
         heartbeat.check()
-    run = watched.get(fence.run_id)
+    run = Runs(database).get(fence.run_id)
     assert run is not None
     assert run.progress["rows"] == 7
 
@@ -91,7 +91,7 @@ def test_a_beat_does_not_wait_for_a_write_that_holds_the_fence(
 def test_a_lost_lease_is_told_at_the_next_check(database: Database, watched: Watched, fence: Fence) -> None:
     with Heartbeat(watched, database, fence, FAST, dict) as heartbeat:
         watched.next_beat()
-        watched.fail(fence, RunError("pending", "Stopped", "enough"))
+        Runs(database).fail(fence, RunError("pending", "Stopped", "enough"))
         with pytest.raises(LeaseLost):
             ended(heartbeat).check()
 

@@ -3,7 +3,7 @@ import time
 from collections.abc import Callable
 
 from geogenius.catalog.areas import Areas
-from geogenius.catalog.published import Published
+from geogenius.catalog.places import Places
 from geogenius.catalog.runs import Runs
 from geogenius.db import Database
 from geogenius.domain.executed import Done, Executed
@@ -26,7 +26,7 @@ def test_all_states_of_the_world_are_accounted_for(
     assert areas.rejects(run_id, 5) == []
     figures = {"rows": 4596, "areas": 4596, "boundaries": 4596, "repaired": 2, "rejected": 0}
     assert run.metrics.items() >= figures.items()
-    berlin = Published(database).areas_for_point(13.4, 52.5, ["world"])
+    berlin = Places(database).for_point(13.4, 52.5)
     assert [(area.name, area.attributes["iso_3166_2"]) for area in berlin] == [("Berlin", "DE-BE")]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(f"imported and published in {seconds:.1f} s, {len(text) / seconds / 1e6:.1f} MB/s, peak {peak} MiB")

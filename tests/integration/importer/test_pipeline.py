@@ -1,6 +1,6 @@
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import uuid4
 
@@ -9,7 +9,9 @@ from typing_extensions import override
 
 from geogenius.catalog.answers import MergeCounts
 from geogenius.catalog.areas import Areas
-from geogenius.catalog.published import Published
+from geogenius.catalog.executions import Executions
+from geogenius.catalog.places import Places
+from geogenius.catalog.publications import Publications
 from geogenius.catalog.runs import Runs
 from geogenius.db import Database
 from geogenius.domain.area import StagedArea
@@ -20,6 +22,7 @@ from geogenius.domain.run import NEXT_PHASE, ExecutorId, Fence, Run, RunError, R
 from geogenius.importer.cancellation import Cancellation
 from geogenius.importer.exit_code import exit_code
 from geogenius.importer.pipeline import Pipeline, Workplace
+from tests.support.databases import session
 from tests.support.geojson import a_manifest, collection, feature, square, squares
 from tests.support.web import ok, serving, status
 
@@ -53,7 +56,7 @@ def test_a_published_run_is_visible(
 ) -> None:
     run_id = register(supply(GOOD), publish=True)
     assert pipeline.execute(run_id, executor) == Done(run_id)
-    assert [match.code for match in Published(database).areas_for_point(3.5, 0.5, ["world"])] == ["c3"]
+    assert [match.code for match in Places(database).for_point(3.5, 0.5)] == ["c3"]
 
 
 def test_executing_again_does_nothing_and_says_so(
@@ -65,10 +68,15 @@ def test_executing_again_does_nothing_and_says_so(
 
 
 def test_a_run_of_another_executor_is_left_alone(
-    pipeline: Pipeline, runs: Runs, supply: Supply, register: Register, executor: ExecutorId
+    pipeline: Pipeline,
+    database: Database,
+    runs: Runs,
+    supply: Supply,
+    register: Register,
+    executor: ExecutorId,
 ) -> None:
     run_id = register(supply(GOOD))
-    runs.claim(Fence(run_id, ExecutorId(uuid4())))
+    Executions(database).claim(Fence(run_id, ExecutorId(uuid4())))
     assert pipeline.execute(run_id, executor) == NoOp(run_id, Claim.OCCUPIED)
     assert read(runs, run_id).state is RunState.PENDING
 
@@ -118,10 +126,10 @@ def test_a_failure_leaves_the_previous_release_in_place(
     pipeline: Pipeline, database: Database, supply: Supply, register: Register, executor: ExecutorId
 ) -> None:
     pipeline.execute(register(supply(GOOD), publish=True), executor)
-    before = Published(database).release("world")
+    before = Publications(database).current("world")
     bad = register(supply(GOOD[:-1], "bad.geojson"), release="2030.2", publish=True)
     assert isinstance(pipeline.execute(bad, ExecutorId(uuid4())), Failed)
-    assert Published(database).release("world") == before
+    assert Publications(database).current("world") == before
 
 
 def test_rejects_within_the_limit_are_kept_and_the_rest_is_imported(
@@ -274,51 +282,81 @@ def test_a_defect_is_recorded_and_logged_with_its_traceback(
     assert "Traceback" in caplog.text
 
 
-class LosesReplies(Runs):
+@dataclass(slots=True)
+class Loss:
     """The reply of one method is lost, after the write or before it; reading may be impossible from then on."""
 
-    def __init__(self, database: Database, method: str, *, written: bool, readable: bool = True) -> None:
-        super().__init__(database)
-        self._method, self._written, self._readable = method, written, readable
-        self.calls = 0
+    method: str
+    written: bool
+    readable: bool = True
+    calls: int = 0
 
-    @override
-    def complete(self, fence: Fence, metrics: Any) -> None:
-        self._lose("complete", lambda: super(LosesReplies, self).complete(fence, metrics))
-
-    @override
-    def publish(self, fence: Fence) -> None:
-        self._lose("publish", lambda: super(LosesReplies, self).publish(fence))
-
-    @override
-    def claim(self, fence: Fence) -> Claim:
-        if self._method == "claim" and not self.calls:
-            self._lose("claim", lambda: super(LosesReplies, self).claim(fence))
-        return super().claim(fence)
-
-    @override
-    def fail(self, fence: Fence, error: RunError) -> None:
-        self._lose("fail", lambda: super(LosesReplies, self).fail(fence, error))
-
-    @override
-    def get(self, run_id: RunId) -> Run | None:
-        if self.calls and not self._readable:
-            raise DatabaseUnavailable("the network is down")
-        return super().get(run_id)
-
-    def _lose(self, method: str, write: Callable[[], object]) -> None:
-        lost = method == self._method
-        if not lost or self._written:
+    def of(self, method: str, write: Callable[[], object]) -> None:
+        lost = method == self.method
+        if not lost or self.written:
             write()
         if lost:
             self.calls += 1
             raise DatabaseUnavailable("the connection broke")
 
 
+class LosingExecutions(Executions):
+    """Loses replies of an executor's calls."""
+
+    def __init__(self, database: Database, loss: Loss) -> None:
+        super().__init__(database)
+        self._loss = loss
+
+    @override
+    def complete(self, fence: Fence, metrics: Any) -> None:
+        self._loss.of("complete", lambda: super(LosingExecutions, self).complete(fence, metrics))
+
+    @override
+    def publish(self, fence: Fence) -> None:
+        self._loss.of("publish", lambda: super(LosingExecutions, self).publish(fence))
+
+    @override
+    def claim(self, fence: Fence) -> Claim:
+        if self._loss.method == "claim" and not self._loss.calls:
+            self._loss.of("claim", lambda: super(LosingExecutions, self).claim(fence))
+        return super().claim(fence)
+
+
+class LosingRuns(Runs):
+    """Loses replies of calls about runs."""
+
+    def __init__(self, database: Database, loss: Loss) -> None:
+        super().__init__(database)
+        self._loss = loss
+
+    @override
+    def fail(self, fence: Fence, error: RunError) -> None:
+        self._loss.of("fail", lambda: super(LosingRuns, self).fail(fence, error))
+
+    @override
+    def get(self, run_id: RunId) -> Run | None:
+        if self._loss.calls and not self._loss.readable:
+            raise DatabaseUnavailable("the network is down")
+        return super().get(run_id)
+
+
+Losing = Callable[..., tuple[Loss, Pipeline]]
+
+
+@pytest.fixture
+def losing(build: Build, database: Database) -> Losing:
+    """Build a pipeline whose catalog loses a reply."""
+
+    def pipeline(method: str, *, written: bool, readable: bool = True) -> tuple[Loss, Pipeline]:
+        loss = Loss(method, written, readable)
+        return loss, build(runs=LosingRuns(database, loss), executions=LosingExecutions(database, loss))
+
+    return pipeline
+
+
 @pytest.mark.parametrize("publish", [False, True])
 def test_a_lost_reply_to_the_last_write_is_read_back(
-    build: Build,
-    database: Database,
+    losing: Losing,
     supply: Supply,
     register: Register,
     executor: ExecutorId,
@@ -326,21 +364,21 @@ def test_a_lost_reply_to_the_last_write_is_read_back(
     publish: bool,
 ) -> None:
     run_id = register(supply(GOOD), publish=publish)
-    runs = LosesReplies(database, "publish" if publish else "complete", written=True)
-    assert build(runs=runs).execute(run_id, executor) == Done(run_id)
-    assert runs.calls == 1
+    loss, pipeline = losing("publish" if publish else "complete", written=True)
+    assert pipeline.execute(run_id, executor) == Done(run_id)
+    assert loss.calls == 1
 
 
 def test_a_last_write_that_did_not_happen_is_a_recorded_failure(
-    build: Build,
-    database: Database,
+    losing: Losing,
+    runs: Runs,
     supply: Supply,
     register: Register,
     executor: ExecutorId,
 ) -> None:
     run_id = register(supply(GOOD))
-    runs = LosesReplies(database, "complete", written=False)
-    executed = build(runs=runs).execute(run_id, executor)
+    _, pipeline = losing("complete", written=False)
+    executed = pipeline.execute(run_id, executor)
     assert isinstance(executed, Failed)
     assert (executed.error.reason, exit_code(executed)) == ("DatabaseUnavailable", 70)
     assert read(runs, run_id).state is RunState.FAILED
@@ -348,7 +386,7 @@ def test_a_last_write_that_did_not_happen_is_a_recorded_failure(
 
 @pytest.mark.parametrize("written", [False, True])
 def test_a_last_write_of_unknown_outcome_is_told_as_unknown(
-    build: Build,
+    losing: Losing,
     database: Database,
     supply: Supply,
     register: Register,
@@ -357,44 +395,42 @@ def test_a_last_write_of_unknown_outcome_is_told_as_unknown(
     written: bool,
 ) -> None:
     run_id = register(supply(GOOD))
-    runs = LosesReplies(database, "complete", written=written, readable=False)
-    executed = build(runs=runs).execute(run_id, executor)
+    _, pipeline = losing("complete", written=written, readable=False)
+    executed = pipeline.execute(run_id, executor)
     assert isinstance(executed, Unrecorded)
     assert executed.started
     assert read(Runs(database), run_id).state is (RunState.COMPLETED if written else RunState.VERIFYING)
 
 
 def test_a_lost_reply_to_the_claim_is_asked_again_with_the_same_executor(
-    build: Build,
-    database: Database,
+    losing: Losing,
     supply: Supply,
     register: Register,
     executor: ExecutorId,
 ) -> None:
     run_id = register(supply(GOOD))
-    runs = LosesReplies(database, "claim", written=True)
-    assert build(runs=runs).execute(run_id, executor) == Done(run_id)
-    assert runs.calls == 1
+    loss, pipeline = losing("claim", written=True)
+    assert pipeline.execute(run_id, executor) == Done(run_id)
+    assert loss.calls == 1
 
 
 def test_a_failure_that_cannot_be_recorded_is_unrecorded_with_its_cause(
-    build: Build,
-    database: Database,
+    losing: Losing,
     supply: Supply,
     register: Register,
     executor: ExecutorId,
 ) -> None:
     run_id = register(supply(b"nonsense"))
-    runs = LosesReplies(database, "fail", written=False)
-    executed = build(runs=runs).execute(run_id, executor)
+    loss, pipeline = losing("fail", written=False)
+    executed = pipeline.execute(run_id, executor)
     assert isinstance(executed, Unrecorded)
     assert executed.started
     assert executed.message.startswith("NotJson: areas.geojson is not JSON")
-    assert runs.calls == 3
+    assert loss.calls == 3
     assert exit_code(executed) == 75
 
 
-class Recorder(Runs):
+class Recorder(Executions):
     """Notes the phases."""
 
     def __init__(self, database: Database) -> None:
@@ -414,9 +450,9 @@ def test_every_phase_is_passed_in_order(
     register: Register,
     executor: ExecutorId,
 ) -> None:
-    runs = Recorder(database)
-    build(runs=runs).execute(register(supply(GOOD), publish=True), executor)
-    assert runs.phases == list(NEXT_PHASE.values())
+    recorder = Recorder(database)
+    build(executions=recorder).execute(register(supply(GOOD), publish=True), executor)
+    assert recorder.phases == list(NEXT_PHASE.values())
 
 
 class CancelsInStaging(Areas):
@@ -447,5 +483,5 @@ def test_a_request_to_stop_is_noticed_at_the_next_batch(
     executed = build(areas=areas).execute(run_id, executor)
     assert isinstance(executed, Failed)
     assert (executed.error.reason, executed.error.phase, len(areas.batches)) == ("Cancelled", "staging", 1)
-    with database.dedicated() as sql:
+    with session(database) as sql:
         assert sql.execute("select relname from pg_class where relname like 'staging_%'").fetchall() == []

@@ -9,7 +9,7 @@ import pytest
 
 from geogenius.domain.enqueued import EnqueueState
 from geogenius.domain.errors import KubernetesUnavailable
-from geogenius.domain.run import RunError, RunState
+from geogenius.domain.run import RunError, RunState, VerificationGates
 from geogenius.kube.resources import jobs_path
 from tests.support import fault_server as server
 from tests.support.catalog import a_job_intent, an_intent, completed, published, registered
@@ -55,6 +55,15 @@ def test_a_manifest_that_cannot_be_imported_is_answered_for_good(
     assert desk.runs.find_by_request(uid) is None
     assert desk.reconcile() is None
     assert (desk.jobs(), desk.sent("PATCH")) == ([], 1)
+
+
+def test_gates_are_stored_with_the_run_and_must_fit_the_manifest(desk: RequestDesk) -> None:
+    uid = desk.apply(verification={"minimumAreas": [{"areaType": "city", "count": 1}]})
+    assert desk.reconcile() is None
+    assert desk.condition("Succeeded")[1] == "UnknownAreaType"
+    assert desk.runs.find_by_request(uid) is None
+    run = desk.launched(verification={"minimumAreas": [{"areaType": "country", "count": 9}], "maxShrinkPercent": 5})
+    assert run.gates == VerificationGates({"country": 9}, (), 5)
 
 
 def test_a_lost_answer_is_unknown_until_a_look_finds_the_job(desk: RequestDesk) -> None:
@@ -306,13 +315,14 @@ def test_an_operator_that_dies_after_registering_leaves_a_run_that_the_next_one_
     assert len(desk.jobs()) == 1
 
 
-def test_an_operator_that_dies_after_the_post_leaves_a_job_that_the_next_one_finds(desk: RequestDesk) -> None:
+def test_an_operator_that_dies_after_the_post_leaves_a_job_that_the_next_one_finds(
+    desk: RequestDesk, sql: psycopg.Connection[psycopg.rows.DictRow]
+) -> None:
     uid = uuid4()
     registered(desk.database, a_manifest(), a_job_intent(uid))
     desk.apply(uid)
     desk.reconcile()
-    with desk.database.dedicated() as connection:
-        connection.execute("update import_run set enqueue_state = 'intended', workload_uid = null")
+    sql.execute("update import_run set enqueue_state = 'intended', workload_uid = null")
     desk.reconcile(operator=1)
     assert desk.run(uid).enqueue_state is EnqueueState.ACCEPTED
     assert (len(desk.jobs()), desk.sent("POST")) == (1, 1)

@@ -17,7 +17,7 @@ from geogenius.api.translate import (
 )
 from geogenius.domain.errors import InvalidRequest, ManifestInvalid
 from geogenius.domain.intent import ImportIntent
-from geogenius.domain.run import Deadlines, RequestRef, RunId, Workload
+from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
 from tests.support.import_requests import UID, Refused, changed, refused, served, valid
 
 RUN_ID = RunId(UUID("11111111-2222-3333-4444-555555555555"))
@@ -41,6 +41,7 @@ def test_a_request_is_read_with_everything_in_it() -> None:
     assert request.stale_after == timedelta(minutes=1)
     assert request.deadlines == Deadlines(launch=timedelta(minutes=2), active=timedelta(hours=1))
     assert request.reject_limit == 5
+    assert request.gates == VerificationGates({"parcel": 100, "district": 1}, ("parcel",), 20)
     assert request.ttl_after_finished == timedelta(minutes=10)
     assert request.files == (
         ConfigMapFiles("parcels-files", (("parcels", "parcels.geojson"),)),
@@ -57,6 +58,7 @@ def test_what_is_left_out_gets_its_defaults() -> None:
     assert request.stale_after == timedelta(minutes=15)
     assert request.deadlines == Deadlines()
     assert request.reject_limit == 0
+    assert request.gates == VerificationGates()
     assert request.ttl_after_finished == timedelta(days=1)
     assert request.files == ()
     assert request.resources == Resources({}, {})
@@ -77,6 +79,7 @@ def test_the_intent_is_what_the_request_says() -> None:
         stale_after=timedelta(minutes=1),
         deadlines=Deadlines(launch=timedelta(minutes=2), active=timedelta(hours=1)),
         reject_limit=5,
+        gates=VerificationGates({"parcel": 100, "district": 1}, ("parcel",), 20),
         workload=Workload(CLUSTER_ID, "maps", "geogenius-1"),
         request=RequestRef("maps", "parcels", UUID(UID)),
     )

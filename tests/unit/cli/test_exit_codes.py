@@ -48,8 +48,19 @@ def test_every_error_has_its_exit_code(error: Exception, code: int, monkeypatch:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["execute", "no-uuid"], ["import", "/does/not/exist"], ["status"], ["nonsense"]],
-    ids=" ".join,
+    [
+        ["execute", "no-uuid"],
+        ["import", "/does/not/exist"],
+        ["import", __file__, "--min-areas", "country"],
+        ["import", __file__, "--max-shrink-percent", "101"],
+        ["status"],
+        ["publish"],
+        ["publish", "world"],
+        ["publish", "world", "a", "--release-id", RUN],
+        ["retire", "world"],
+        ["nonsense"],
+    ],
+    ids=lambda value: " ".join(value[-3:]).replace(__file__, "FILE"),
 )
 def test_wrong_usage_is_64(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["geogenius", *arguments])
@@ -58,7 +69,11 @@ def test_wrong_usage_is_64(arguments: list[str], monkeypatch: pytest.MonkeyPatch
     assert ended.value.code == 64
 
 
-@pytest.mark.parametrize("command", [["controller"], ["migrate"], ["status", RUN], ["execute", RUN]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [["controller"], ["migrate"], ["status", RUN], ["execute", RUN], ["cancel", RUN], ["rollback", "world"]],
+    ids=" ".join,
+)
 def test_nothing_starts_without_a_database(command: list[str]) -> None:
     result = CliRunner().invoke(cli, command, env={"GEOGENIUS_DATABASE__URL": None})
     assert isinstance(result.exception, Misconfigured)

@@ -7,7 +7,6 @@ import pytest
 import geogenius.db.errors
 from geogenius.db.errors import MEANINGS, translate
 from geogenius.domain.errors import DatabaseUnavailable, DataRefused, GeogeniusError, Misconfigured
-from geogenius.domain.prepared import Refusal
 
 FUNCTIONS = Path(geogenius.db.errors.__file__).parent / "functions"
 TEXT = "\n".join(path.read_text() for path in sorted(FUNCTIONS.glob("*.sql")))
@@ -18,15 +17,9 @@ def test_the_table_knows_exactly_the_words_that_the_functions_say() -> None:
     assert said == {key for key in MEANINGS if key[1]}
 
 
-def test_prepare_refuses_for_exactly_the_reasons_of_the_domain() -> None:
-    reasons = set(re.findall(r"(?:then|else) '(\w+)'", TEXT[TEXT.index("answer.reason := case") :].split("end;")[0]))
-    assert reasons - {"completed", "same_owner"} | {"source_definition_changed"} == set(Refusal)
-
-
 def test_every_function_pins_its_search_path_or_says_why_not() -> None:
     heads = re.findall(r"create or replace function (\w+)(.*?)as \$\$", TEXT, re.DOTALL)
     assert [name for name, head in heads if "set search_path from current" not in head] == ["area_key"]
-    assert "security definer" not in TEXT
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ select assert_import_write(%(run)s, %(executor)s, array['staging']::run_state[])
 
 -- name: copy_staging (none)
 -- One page of areas. geometry_recv takes WKB; the column's type gives it SRID 4326.
-copy {staging} (artifact, position, authority, area_type, code, name, attributes, geom) from stdin (format binary)
+copy {staging} (
+    artifact, position, authority, area_type, code, name, attributes, geom, point, names, codes, parents
+) from stdin (format binary)
 
 -- name: record_rejects (one)
 -- Keeps rows that cannot be imported. Locks: the rows.
@@ -16,7 +18,12 @@ select record_rejects(%(run)s, %(artifact)s, %(positions)s, %(reasons)s, %(byte_
 
 -- name: merge_staging (one)
 -- Builds the tables of the release. Locks: run row and lease row in share, the tables.
-select areas, boundaries, repaired, rejected from merge_staging(%(run)s, %(executor)s, %(staged)s)
+select areas, boundaries, repaired, rejected, merged, boundaries_unused
+from merge_staging(%(run)s, %(executor)s, %(staged)s)
+
+-- name: relate_release (one)
+-- Builds the relations of the release. Locks: run row and lease row in share, the tables.
+select asserted, measured from relate_release(%(run)s, %(executor)s, %(measured)s)
 
 -- name: index_release (one)
 -- Indexes and statistics of the release's tables. Locks: run row and lease row in share, the tables.

@@ -2,25 +2,9 @@
 -- Registers an import or says why not. Locks: release, collection row.
 select * from prepare_import(%(manifest)s, %(claim)s)
 
--- name: claim_import_execution (one)
--- Makes the caller the executor of the run. Locks: release, run row, lease row.
-select claim_import_execution(%(run)s, %(executor)s) as claim
-
--- name: advance_import (one)
--- Moves the run to its next phase. Locks: run row, lease row.
-select advance_import(%(run)s, %(executor)s, %(phase)s, %(metrics)s)
-
--- name: heartbeat_import (one)
--- Says that the executor lives. Locks: lease row; waits for no fenced write.
-select heartbeat_import(%(run)s, %(executor)s, %(progress)s)
-
--- name: complete_import (one)
--- Ends the run with its release complete. Locks: run row, lease row, release tables.
-select complete_import(%(run)s, %(executor)s, %(metrics)s)
-
--- name: publish_import (one)
--- Ends the run with its release complete and published. Locks: publication, run row, lease row, release tables.
-select publish_import(%(run)s, %(executor)s)
+-- name: retry_failed (one)
+-- Registers the next attempt after a failed run, or says why not. Locks: release, collection row.
+select * from retry_failed(%(run)s, %(manifest)s, %(claim)s)
 
 -- name: fail_import (one)
 -- Ends the run as failed. Locks: release, run row, lease row, the run's tables.
@@ -30,9 +14,9 @@ select fail_import(%(run)s, %(executor)s, %(error)s)
 -- Keeps what is known about the start of the run. Locks: run row.
 select record_enqueue(%(run)s, %(state)s, %(reason)s, %(workload_uid)s)
 
--- name: record_artifact_observation (one)
--- Keeps what was seen of a file. Locks: run row and lease row in share, selection row.
-select record_artifact_observation(%(run)s, %(executor)s, %(artifact)s, %(sha256)s, %(bytes)s)
+-- name: request_cancel (one)
+-- Asks the executor of a run to stop. Locks: run row.
+select request_cancel(%(run)s) as answer
 
 -- name: get_run (at most one)
 -- A run by its id (primary key).
@@ -41,6 +25,11 @@ select * from import_run_status where run_id = %(run)s
 -- name: find_run_by_request (at most one)
 -- The latest run of an ImportRequest (import_run_request).
 select * from import_run_status where request_uid = %(request)s order by created_at desc, attempt desc limit 1
+
+-- name: list_runs (many)
+-- The runs of a collection, newest first (collection key, runs of its releases).
+select * from import_run_status where collection_key = %(collection)s
+order by created_at desc, attempt desc limit %(limit)s
 
 -- name: live_runs_of_cluster (many)
 -- Runs of a cluster that have not ended, oldest first (import_run_live_of_cluster).

@@ -3,3 +3,10 @@ create or replace function catalog_now() returns timestamptz
 language sql stable parallel safe set search_path from current as $$
     select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, now())
 $$;
+
+-- The same clock at this very moment, for what happens after a wait for a lock: a transaction that began first may
+-- move the pointer last.
+create or replace function catalog_clock() returns timestamptz
+language sql volatile set search_path from current as $$
+    select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, clock_timestamp())
+$$;

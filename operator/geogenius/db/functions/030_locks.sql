@@ -1,17 +1,31 @@
 -- Locks of the catalog, always taken in this order:
---   release (advisory) -> publication (advisory) -> collection row -> run row -> lease row -> release tables.
--- Advisory keys derive from text, so they can be taken before any row exists. They hold the name of the schema: advisory
--- locks belong to the whole database, and two catalogs in it must not wait for each other.
+--   release (advisory) -> publication (advisory) -> collection row -> run row -> lease row -> release tables -> events
+--   (advisory).
+-- Advisory keys derive from text, so they can be taken before any row exists. They hold the name of the schema:
+-- advisory locks belong to the whole database, and two catalogs in it must not wait for each other.
+--
+-- Functions that are `security definer` are the doors of the catalog: a writer may call them and touches no table
+-- itself (see 190_access.sql). All others that write are rooms behind those doors.
 
 -- Refuses on purpose: an SQLSTATE and a word in DETAIL, which db/errors.py maps. Nobody parses the message.
 create or replace function refuse(code text, word text, message text) returns void
-language plpgsql set search_path from current as $$
+language plpgsql stable set search_path from current as $$
 begin
     raise exception using errcode = code, detail = word, message = message;
 end
 $$;
 
--- Serialises prepare, claim and fail of one release. Locks: release.
+-- Refuses an argument that must not be null, by its name. Errors: 22004 null_argument.
+create or replace function refuse_null(argument text, missing boolean) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    if missing then
+        perform refuse('22004', 'null_argument', format('%s must not be null', argument));
+    end if;
+end
+$$;
+
+-- Serialises prepare, retry, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
 language sql set search_path from current as $$
     select pg_advisory_xact_lock(hashtextextended(
@@ -32,7 +46,16 @@ $$;
 -- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
 create or replace function lock_publication(collection_key text) returns void
 language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius publication %s %s', current_schema(), collection_key), 0))
+    select pg_advisory_xact_lock(hashtextextended(
+        format('geogenius publication %s %s', current_schema(), collection_key), 0
+    ))
+$$;
+
+-- Makes the numbers of publication_event grow in the order of commits, over all collections: held to the end of the
+-- transaction, and taken last. Locks: events.
+create or replace function lock_events() returns void
+language sql set search_path from current as $$
+    select pg_advisory_xact_lock(hashtextextended(format('geogenius events %s', current_schema()), 0))
 $$;
 
 -- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.

@@ -2,7 +2,7 @@
 -- Locks: run row, lease row (both FOR KEY SHARE: heartbeats and phase changes pass, ends wait).
 -- Errors: 23503 unknown_run; 55000 superseded, release_frozen, lease_lost, wrong_phase.
 create or replace function assert_import_write(run uuid, executor uuid, permitted run_state[]) returns uuid
-language plpgsql set search_path from current as $$
+language plpgsql security definer set search_path from current as $$
 declare
     held import_run;
     holder uuid;

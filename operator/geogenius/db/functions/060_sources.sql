@@ -35,7 +35,8 @@ $$;
 create or replace function register_sources(wanted jsonb, collection uuid) returns void
 language sql set search_path from current as $$
     insert into source (collection_id, source_key, provider, license, created_at)
-    select distinct collection, m.source ->> 'source_key', m.source ->> 'provider', m.source ->> 'license', catalog_now()
+    select distinct collection, m.source ->> 'source_key', m.source ->> 'provider', m.source ->> 'license',
+        catalog_now()
     from manifest_artifact(wanted) m order by 2
     on conflict do nothing;
 
@@ -55,5 +56,24 @@ language sql set search_path from current as $$
     join source_release v on v.source_id = s.id and v.release_key = m.source ->> 'release_key'
     order by 1, 2
     on conflict (source_release_id, logical_name) do update
-    set format = excluded.format, sha256 = excluded.sha256, bytes = excluded.bytes, url = excluded.url;
+    set format = excluded.format, sha256 = excluded.sha256, bytes = excluded.bytes, url = excluded.url
+    where (artifact.format, artifact.sha256, artifact.bytes, artifact.url)
+        is distinct from (excluded.format, excluded.sha256, excluded.bytes, excluded.url);
+$$;
+
+-- Selects the files of a run: registers what the manifest defines and keeps the definitions as they are now.
+-- Locks: the rows (the caller holds the collection row).
+create or replace function select_artifacts(run uuid, wanted jsonb) returns void
+language plpgsql set search_path from current as $$
+declare
+    home uuid := (select id from collection where key = wanted ->> 'collection');
+begin
+    perform register_sources(wanted, home);
+    insert into import_run_artifact (run_id, artifact_id, ordinal, format, sha256, bytes, url)
+    select run, a.id, m.ordinal, a.format, a.sha256, a.bytes, a.url
+    from manifest_artifact(wanted) m
+    join source s on s.collection_id = home and s.source_key = m.source ->> 'source_key'
+    join source_release v on v.source_id = s.id and v.release_key = m.source ->> 'release_key'
+    join artifact a on a.source_release_id = v.id and a.logical_name = m.artifact ->> 'logical_name';
+end
 $$;

@@ -1,25 +1,38 @@
+-- Writes who defines codes and which types there are in a release, in place of what it had. Inserts in key order.
+-- Locks: the rows (the caller holds release lock and collection row).
+create or replace function register_policy(release uuid, wanted jsonb) returns void
+language plpgsql set search_path from current as $$
+declare
+    home uuid := (select r.collection_id from release r where r.id = release);
+begin
+    insert into authority (collection_id, key)
+    select home, a ->> 'key' from jsonb_array_elements(wanted -> 'authorities') a order by 2
+    on conflict do nothing;
+    insert into area_type (collection_id, key)
+    select home, t ->> 'key' from jsonb_array_elements(wanted -> 'area_types') t order by 2
+    on conflict do nothing;
+    delete from release_authority a where a.release_id = release;
+    delete from release_area_type t where t.release_id = release;
+    insert into release_authority (release_id, authority_id, name)
+    select release, known.id, a ->> 'name'
+    from jsonb_array_elements(wanted -> 'authorities') a
+    join authority known on known.collection_id = home and known.key = a ->> 'key';
+    insert into release_area_type (release_id, area_type_id, rank, requires_geometry)
+    select release, known.id, (t ->> 'rank')::integer, (t ->> 'requires_geometry')::boolean
+    from jsonb_array_elements(wanted -> 'area_types') t
+    join area_type known on known.collection_id = home and known.key = t ->> 'key';
+end
+$$;
+
 -- Writes a new release with its policy. Locks: the rows (prepare_import holds release lock and collection row).
-create or replace function register_release(wanted jsonb, collection uuid) returns uuid
+create or replace function register_release(wanted jsonb, home uuid) returns uuid
 language plpgsql set search_path from current as $$
 declare
     made uuid;
 begin
-    insert into authority (collection_id, key)
-    select collection, a ->> 'key' from jsonb_array_elements(wanted -> 'authorities') a order by 2
-    on conflict do nothing;
-    insert into area_type (collection_id, key)
-    select collection, t ->> 'key' from jsonb_array_elements(wanted -> 'area_types') t order by 2
-    on conflict do nothing;
     insert into release (collection_id, release_key, manifest, created_at)
-    values (collection, wanted ->> 'release', wanted, catalog_now()) returning id into made;
-    insert into release_authority (release_id, authority_id, name)
-    select made, known.id, a ->> 'name'
-    from jsonb_array_elements(wanted -> 'authorities') a
-    join authority known on known.collection_id = collection and known.key = a ->> 'key';
-    insert into release_area_type (release_id, area_type_id, rank, requires_geometry)
-    select made, known.id, (t ->> 'rank')::integer, (t ->> 'requires_geometry')::boolean
-    from jsonb_array_elements(wanted -> 'area_types') t
-    join area_type known on known.collection_id = collection and known.key = t ->> 'key';
+    values (home, wanted ->> 'release', wanted, catalog_now()) returning id into made;
+    perform register_policy(made, wanted);
     return made;
 end
 $$;
@@ -28,25 +41,34 @@ $$;
 create or replace function claim_defaults() returns jsonb
 language sql immutable set search_path from current as $$
     select jsonb_build_object(
-        'publish', false, 'stale_after_seconds', 900, 'reject_limit', 0,
+        'publish', false, 'stale_after_seconds', 900, 'reject_limit', 0, 'gates', '{}'::jsonb,
         'launch_deadline_seconds', 600, 'start_deadline_seconds', 1800,
         'active_deadline_seconds', 21600, 'stall_deadline_seconds', 3600,
         'retry_limit', 0, 'retry_backoff_seconds', 60, 'retry_max_backoff_seconds', 3600
     )
 $$;
 
--- Writes everything a new release needs, with its first run and an unclaimed lease.
--- Locks: the rows (prepare_import holds release lock and collection row).
-create or replace function register_import(wanted jsonb, claim jsonb) returns import_decision
+-- What a claim may say: intent and origin. Everything else about a run is the catalog's.
+create or replace function claim_keys() returns text[]
+language sql immutable set search_path from current as $$
+    select array[
+        'run_id', 'owner', 'runner_backend', 'cluster_id', 'workload_namespace', 'workload_name', 'workload_uid',
+        'request_namespace', 'request_name', 'request_uid'
+    ] || array(select jsonb_object_keys(claim_defaults()))
+$$;
+
+-- Writes a run with its files and an unclaimed lease.
+-- Locks: the rows (the caller holds release lock and collection row). Errors: 55000 run_id_taken.
+create or replace function begin_run(release uuid, attempt integer, why text, wanted jsonb, claim jsonb)
+returns import_decision
 language plpgsql set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted ->> 'collection');
     run import_run;
 begin
     run := jsonb_populate_record(null::import_run, claim_defaults() || jsonb_strip_nulls(claim));
     run.id := (claim ->> 'run_id')::uuid;
-    run.release_id := register_release(wanted, home);
-    run.attempt := 1;
+    run.release_id := release;
+    run.attempt := attempt;
     run.state := 'pending';
     run.manifest := wanted;
     run.enqueue_state := 'intended';
@@ -54,15 +76,12 @@ begin
     run.created_at := catalog_now();
     run.progress := '{}';
     run.metrics := '{}';
-    insert into import_run select run.*;
-    perform register_sources(wanted, home);
-    insert into import_run_artifact (run_id, artifact_id, ordinal, format, sha256, bytes, url)
-    select run.id, a.id, m.ordinal, a.format, a.sha256, a.bytes, a.url
-    from manifest_artifact(wanted) m
-    join source s on s.collection_id = home and s.source_key = m.source ->> 'source_key'
-    join source_release v on v.source_id = s.id and v.release_key = m.source ->> 'release_key'
-    join artifact a on a.source_release_id = v.id and a.logical_name = m.artifact ->> 'logical_name';
-    insert into import_run_lease (run_id, release_id, heartbeat_at) values (run.id, run.release_id, catalog_now());
-    return row('enqueue', 'registered', run.release_id, run.id, run.attempt)::import_decision;
+    insert into import_run select run.* on conflict (id) do nothing;
+    if not found then
+        perform refuse('55000', 'run_id_taken', format('there is a run %s already', run.id));
+    end if;
+    perform select_artifacts(run.id, wanted);
+    insert into import_run_lease (run_id, release_id, heartbeat_at) values (run.id, release, catalog_now());
+    return row('enqueue', why, release, run.id, attempt)::import_decision;
 end
 $$;

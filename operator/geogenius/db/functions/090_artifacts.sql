@@ -4,7 +4,7 @@
 create or replace function record_artifact_observation(
     run uuid, executor uuid, artifact uuid, seen_sha256 text, seen_bytes bigint
 ) returns void
-language plpgsql set search_path from current as $$
+language plpgsql security definer set search_path from current as $$
 declare
     known import_run_artifact;
 begin

@@ -1,20 +1,33 @@
--- Makes the two empty tables of a release, standalone, in place of older ones. The CHECKs are what the partition
--- bounds will be, so that attaching them later scans nothing. Locks: the tables.
-create or replace function create_release_tables(release uuid, collection_key text) returns void
+-- The tables of which every release has one of its own.
+create or replace function release_parents() returns text[]
+language sql immutable parallel safe set search_path from current as $$
+    select array['release_area', 'boundary', 'boundary_part', 'area_name', 'area_code', 'relation']
+$$;
+
+-- Makes one empty table of a release, standalone. The CHECKs are what the partition bounds will be, so that attaching
+-- it later scans nothing. Locks: the table.
+create or replace function create_release_table(parent text, release uuid, collection_key text) returns void
 language plpgsql set search_path from current as $$
-declare
-    parent text;
 begin
-    perform drop_release_tables(release);
-    foreach parent in array array['release_area', 'boundary'] loop
-        execute format($ddl$
+    execute format(
+        $ddl$
             create table %I (
-                like %I including constraints including compression,
+                like %I including constraints including compression including defaults,
                 constraint collection_bound check (collection_key = %L),
                 constraint release_bound check (release_id = %L::uuid)
             )
-        $ddl$, release_table(parent, release), parent, collection_key, release);
-    end loop;
+        $ddl$,
+        release_table(parent, release), parent, collection_key, release
+    );
+end
+$$;
+
+-- Makes the empty tables of a release, standalone, in place of older ones. Locks: the tables.
+create or replace function create_release_tables(release uuid, collection_key text) returns void
+language plpgsql set search_path from current as $$
+begin
+    perform drop_release_tables(release);
+    perform create_release_table(parent, release, collection_key) from unnest(release_parents()) parent;
 end
 $$;
 
@@ -22,6 +35,20 @@ $$;
 create or replace function drop_release_tables(release uuid) returns void
 language plpgsql set search_path from current as $$
 begin
-    execute format('drop table if exists %I, %I', release_table('release_area', release), release_table('boundary', release));
+    execute (
+        select 'drop table if exists ' || string_agg(quote_ident(release_table(parent, release)), ', ')
+        from unnest(release_parents()) parent
+    );
+end
+$$;
+
+-- Refuses a release whose tables were not made yet: a phase was passed without its work. Locks: none.
+-- Errors: 55000 not_merged.
+create or replace function assert_merged(release uuid) returns void
+language plpgsql stable set search_path from current as $$
+begin
+    if to_regclass(release_table('release_area', release)) is null then
+        perform refuse('55000', 'not_merged', format('release %s was not merged yet', release));
+    end if;
 end
 $$;

@@ -23,34 +23,44 @@ begin
 end
 $$;
 
--- Finds all but the first staged row of each area key, among rows with a usable geometry: temporary table `repeated`.
--- First is the lowest position of the first artifact, whatever the order of staging. Locks: none.
-create or replace function find_repeated(staging text) returns void
+-- Finds the staged rows that share their area key, among rows with a usable geometry: temporary table `repeated`.
+-- `occurrence` numbers the rows of one source as the manifest has them, `contribution` the sources of a key, whatever
+-- the order of staging. Rows of a file that the run does not know come last, as one source. Locks: none.
+create or replace function find_repeated(run uuid, staging text) returns void
 language plpgsql set search_path from current as $$
 begin
     drop table if exists pg_temp.repeated;
-    execute format($sql$
-        create temporary table repeated on commit drop as
-        with keyed as (
-            select s.id, s.artifact, s.position, area_key(s.authority, s.area_type, s.code) as area_key
+    execute format(
+        $sql$
+            create temporary table repeated on commit drop as
+            with file as (
+                select a.logical_name as artifact, u.ordinal, min(u.ordinal) over (partition by v.source_id) as source
+                from import_run_artifact u
+                join artifact a on a.id = u.artifact_id
+                join source_release v on v.id = a.source_release_id
+                where u.run_id = %L
+            ), several as materialized (
+                select area_key(s.authority, s.area_type, s.code) as area_key from %I s group by 1 having count(*) > 1
+            )
+            select s.id, s.artifact, s.position, k.area_key,
+                row_number() over same_source as occurrence,
+                first_value(s.position) over same_source as first_position,
+                first_value(s.artifact) over same_source as first_artifact,
+                dense_rank() over (partition by k.area_key order by f.source) as contribution
             from %I s
+            join several k on k.area_key = area_key(s.authority, s.area_type, s.code)
+            left join file f on f.artifact = s.artifact
             where not exists (select from pg_temp.repaired r where r.id = s.id and r.geom is null)
-        )
-        select * from (
-            select k.*, row_number() over same_key as occurrence,
-                first_value(k.position) over same_key as first_position,
-                first_value(k.artifact) over same_key as first_artifact
-            from keyed k
-            where k.area_key in (select area_key from keyed group by area_key having count(*) > 1)
-            window same_key as (partition by k.area_key order by k.artifact, k.position, k.id)
-        ) found
-        where occurrence > 1
-    $sql$, staging);
+            window same_source as (partition by k.area_key, f.source order by f.ordinal, s.artifact, s.position, s.id)
+        $sql$,
+        run, staging, staging
+    );
     analyze pg_temp.repeated;
 end
 $$;
 
--- Keeps as rejects what repair_staged and find_repeated have found. Locks: the rows.
+-- Keeps as rejects the rows without a usable geometry, and all but the first row of each key within a source.
+-- Locks: the rows.
 create or replace function reject_staged(run uuid) returns void
 language plpgsql set search_path from current as $$
 begin
@@ -61,7 +71,7 @@ begin
     select run, r.artifact, r.position, 'duplicate_code', left(
         format('area %s was read before at position %s of %s', r.area_key, r.first_position, r.first_artifact), 200
     )
-    from pg_temp.repeated r
+    from pg_temp.repeated r where r.occurrence > 1
     on conflict do nothing;
 end
 $$;

@@ -12,12 +12,13 @@ $$;
 
 -- Completes a run and its release in the caller's transaction.
 -- Locks: run row, lease row (FOR UPDATE), release tables as in attach_release_table.
--- Errors: those of the fence; 23514 artifact_unobserved, not_verified.
+-- Errors: those of the fence; 23514 artifact_unobserved, not_verified; 22004 null_argument.
 create or replace function finish_import(run uuid, executor uuid, phase run_state, figures jsonb) returns uuid
 language plpgsql set search_path from current as $$
 declare
     target uuid;
 begin
+    perform refuse_null('figures', figures is null);
     perform lock_run(run);
     target := assert_import_write(run, executor, array[phase]);
     if exists (select from import_run_artifact where run_id = run and observed_at is null) then
@@ -36,57 +37,21 @@ $$;
 -- Completes a run from phase verifying; the publication stays as it is. A second call is refused: read the run.
 -- Locks and errors: finish_import.
 create or replace function complete_import(run uuid, executor uuid, figures jsonb) returns uuid
-language sql set search_path from current as $$
+language sql security definer set search_path from current as $$
     select finish_import(run, executor, 'verifying', figures)
-$$;
-
--- Points readers of a collection at a completed release and logs it; nothing happens if they see it already.
--- Locks: publication row (the caller holds the publication lock).
-create or replace function move_pointer(release uuid) returns void
-language plpgsql set search_path from current as $$
-declare
-    home uuid := (select collection_id from release r where r.id = move_pointer.release);
-    current_id uuid := (select release_id from publication where collection_id = home);
-begin
-    if current_id = release then
-        return;
-    end if;
-    insert into publication (collection_id, release_id, previous_release_id, published_at)
-    values (home, release, current_id, catalog_now())
-    on conflict (collection_id) do update
-    set release_id = excluded.release_id, previous_release_id = excluded.previous_release_id,
-        published_at = excluded.published_at;
-    insert into publication_event (collection_id, release_id, previous_release_id, kind, occurred_at)
-    values (home, release, current_id, 'published', catalog_now());
-end
-$$;
-
--- Completes a run from phase publishing and publishes its release, or neither. A second call is refused: read the run.
--- Locks: publication, then finish_import. Errors: those of finish_import.
-create or replace function publish_import(run uuid, executor uuid) returns uuid
-language plpgsql set search_path from current as $$
-declare
-    target uuid;
-begin
-    perform lock_publication(c.key)
-    from import_run i join release r on r.id = i.release_id join collection c on c.id = r.collection_id
-    where i.id = run;
-    target := finish_import(run, executor, 'publishing', '{}');
-    perform move_pointer(target);
-    return target;
-end
 $$;
 
 -- Records the failure of a run and drops its tables. `why`: {phase, reason, message, evidence}. A second failure
 -- changes nothing: the first evidence stays. A run that nobody claimed takes the caller's executor.
 -- Locks: release, run row, lease row, the run's own tables. Waits for a fenced write in flight.
--- Errors: 23503 unknown_run; 55000 run_completed, lease_lost.
+-- Errors: 22004 null_argument; 23503 unknown_run; 55000 run_completed, lease_lost.
 create or replace function fail_import(run uuid, executor uuid, why jsonb) returns void
-language plpgsql set search_path from current as $$
+language plpgsql security definer set search_path from current as $$
 declare
     failing import_run;
     holder uuid;
 begin
+    perform refuse_null('executor', executor is null), refuse_null('why', why is null);
     perform lock_release_of(run);
     perform lock_run(run);
     select * into failing from import_run where id = run;

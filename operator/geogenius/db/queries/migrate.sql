@@ -28,15 +28,19 @@ insert into schema_migration (name, checksum) values (%(name)s, %(checksum)s)
 on conflict (name) do update set checksum = excluded.checksum, applied_at = now()
 
 -- name: lock_migration (one)
--- One migration of a schema at a time. Locks: migration (advisory, session level, gone with the connection).
-select pg_advisory_lock(hashtextextended('geogenius migration ' || %(schema)s, 0))
+-- One migration of a schema at a time. Locks: migration (advisory, gone with the transaction).
+select pg_advisory_xact_lock(hashtextextended('geogenius migration ' || %(schema)s, 0))
 
--- name: postgis_version (at most one)
--- PostGIS as it is installed, and whether our search path reaches it.
+-- name: extension_version (at most one)
+-- An extension as it is installed, and whether our search path reaches it.
 select e.extversion, n.nspname, n.nspname = any (current_schemas(true)) as reachable
 from pg_extension e join pg_namespace n on n.oid = e.extnamespace
-where e.extname = 'postgis'
+where e.extname = %(extension)s
 
--- name: create_postgis (none)
--- Needs a superuser or a role that may create extensions.
-create extension if not exists postgis with schema public
+-- name: create_extension (none)
+-- Needs a superuser, or for a trusted extension the right to create in the database.
+create extension if not exists {extension} with schema public
+
+-- name: grant_access (one)
+-- Gives a role of the server its rights, now and after every migration. Locks: the row, catalog rows of the objects.
+select grant_access(%(role)s, %(access)s)

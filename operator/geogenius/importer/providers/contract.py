@@ -33,6 +33,10 @@ class Provider(Protocol):
         """
         ...
 
+    def measures_relations(self, manifest: Manifest) -> bool:
+        """Whether boundaries of areas of different ranks are to be intersected once all files are merged."""
+        ...
+
     def read(self, manifest: Manifest, source: Source, artifact: Artifact, path: Path) -> Iterator[Batch]:
         """The whole file in batches, each bounded in rows and bytes. Every row is an area or a reject.
 

@@ -13,7 +13,8 @@ from geogenius.importer.providers.contract import Batch
 from geogenius.importer.providers.options import OptionReader, chosen_area_type, chosen_authority
 from geogenius.importer.text import shortened
 
-OPTIONS = frozenset({"area_type", "authority", "code_property", "name_property", "attribute_properties"})
+OPTIONS = frozenset({"area_type", "authority", "code_property", "name_property", "attribute_properties", "relations"})
+MEASURED, NONE = "measured", "none"
 CODE_CHARACTERS = 256
 NAME_CHARACTERS = 1024
 
@@ -27,6 +28,7 @@ class GeojsonOptions:
     code_property: str
     name_property: str
     attribute_properties: tuple[str, ...]
+    relations: str
 
     @classmethod
     def of(cls, manifest: Manifest) -> "GeojsonOptions":
@@ -39,6 +41,7 @@ class GeojsonOptions:
             code_property=reader.required_text("code_property"),
             name_property=reader.text("name_property") or "name",
             attribute_properties=reader.texts("attribute_properties"),
+            relations=reader.choice("relations", (MEASURED, NONE)),
         )
 
 
@@ -50,6 +53,10 @@ class GeojsonProvider:
     def check_options(self, manifest: Manifest) -> None:
         """As in the contract."""
         GeojsonOptions.of(manifest)
+
+    def measures_relations(self, manifest: Manifest) -> bool:
+        """As in the contract: unless the option `relations` is `none`."""
+        return GeojsonOptions.of(manifest).relations == MEASURED
 
     def read(self, manifest: Manifest, source: Source, artifact: Artifact, path: Path) -> Iterator[Batch]:  # noqa: ARG002
         """As in the contract."""

@@ -1,6 +1,6 @@
 """Reading of provider options: every complaint starts with the path `options.…` and says what to do."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from geogenius.domain.errors import ManifestInvalid
@@ -38,6 +38,13 @@ class OptionReader:
         value = self.text(key)
         if value is None:
             raise ManifestInvalid(f"options.{key}: is required")
+        return value
+
+    def choice(self, key: str, choices: Sequence[str]) -> str:
+        """One of some words; the first one if the option is absent or null."""
+        value = self.text(key) or choices[0]
+        if value not in choices:
+            raise ManifestInvalid(f"options.{key}: must be one of {', '.join(choices)}, not {shortened(value)}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:

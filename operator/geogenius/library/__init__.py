@@ -1,0 +1,64 @@
+"""Importing and publishing from a program: what `geogenius` does on the command line, as functions of a `Context`.
+
+What the rules say is returned, one frozen value for each answer; what nobody expects is raised: InvalidRequest for a
+manifest or gates that are none, DatabaseUnavailable for a database that does not answer.
+"""
+
+from geogenius.catalog.matches import AreaMatch, Clues, MatchMethod, Scope
+from geogenius.library.answers import (
+    Completed,
+    Declined,
+    FailedRun,
+    Imported,
+    PublicationUnknown,
+    Published,
+    Retired,
+    RolledBack,
+    TimedOut,
+    UnknownRun,
+    guidance,
+)
+from geogenius.library.context import Context
+from geogenius.library.imports import (
+    ImportOptions,
+    artifacts,
+    await_run,
+    cancel,
+    import_release,
+    retry_failed,
+    runs,
+    status,
+)
+from geogenius.library.releases import publish, releases, retire, rollback, verify
+
+__all__ = [
+    "AreaMatch",
+    "Clues",
+    "Completed",
+    "Context",
+    "Declined",
+    "FailedRun",
+    "ImportOptions",
+    "Imported",
+    "MatchMethod",
+    "PublicationUnknown",
+    "Published",
+    "Retired",
+    "RolledBack",
+    "Scope",
+    "TimedOut",
+    "UnknownRun",
+    "artifacts",
+    "await_run",
+    "cancel",
+    "guidance",
+    "import_release",
+    "publish",
+    "releases",
+    "retire",
+    "retry_failed",
+    "rollback",
+    "runs",
+    "status",
+    "verify",
+]

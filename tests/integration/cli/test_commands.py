@@ -1,0 +1,120 @@
+"""The commands about runs and releases, as processes on a real catalog."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from geogenius.domain.manifest import Artifact
+from geogenius.manifest import normal_form
+from tests.support.geojson import a_manifest, collection, squares
+
+NOBODY = "11111111-2222-3333-4444-555555555555"
+
+
+class Command:
+    """`geogenius`, with the settings of one catalog and a folder of supplied files."""
+
+    def __init__(self, conninfo: str, folder: Path) -> None:
+        self._folder = folder
+        self._environment = {
+            **os.environ,
+            "GEOGENIUS_DATABASE__URL": conninfo,
+            "GEOGENIUS_IMPORTER__ARTIFACT_DIR": str(folder),
+            "GEOGENIUS_IMPORTER__WORK_DIR": str(folder / "work"),
+        }
+
+    def __call__(self, *arguments: object, code: int = 0) -> str:
+        """What the command prints; it must end with this exit code."""
+        command = [sys.executable, "-m", "geogenius", *map(str, arguments)]
+        done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == code, done.stderr
+        return done.stdout + (done.stderr if code else "")
+
+    def json(self, *arguments: object, code: int = 0) -> Any:  # noqa: ANN401  JSON
+        return json.loads(self(*arguments, "--output", "json", code=code))
+
+    def manifest(self, release: str, areas: int = 4, text: bytes | None = None) -> Path:
+        """A file that imports so many areas as this release."""
+        content = collection(squares(areas)) if text is None else text
+        (self._folder / f"{release}.geojson").write_bytes(content)
+        artifact = Artifact(f"{release}.geojson", "geojson", hashlib.sha256(content).hexdigest(), len(content), None)
+        file = self._folder / f"{release}.json"
+        file.write_text(json.dumps(normal_form(a_manifest(artifact, release=release))))
+        return file
+
+
+@pytest.fixture
+def geogenius(conninfo: str, tmp_path: Path) -> Command:
+    return Command(conninfo, tmp_path)
+
+
+def test_releases_are_imported_published_rolled_back_and_retired(geogenius: Command) -> None:
+    assert "is completed" in geogenius("import", geogenius.manifest("a"), "--publish")
+    geogenius("import", geogenius.manifest("b"))
+    assert geogenius("publish", "world", "b") == "readers of world now see b\n"
+    assert geogenius("publish", "world", "b") == "readers of world already see b\n"
+    before = geogenius.json("releases", "world")
+    assert [(release["release"], release["published"], release["previous"]) for release in before] == [
+        ("b", True, False),
+        ("a", False, True),
+    ]
+    assert geogenius("rollback", "world") == "readers of world see b and would see a; repeat with --yes\n"
+    assert geogenius.json("releases", "world") == before
+    assert geogenius("rollback", "world", "--yes") == "readers of world now see a\n"
+    newer = before[0]["release_id"]
+    assert geogenius("publish", "--release-id", newer) == "readers of world now see b\n"
+    assert geogenius("retire", "world", "--keep", 1) == f"retired {before[1]['release_id']}\n"
+    report = geogenius.json("verify", newer)
+    assert (report["ok"], report["area_count"], report["areas_by_type"]) == (True, 4, {"country": 4})
+    assert "b" in geogenius("releases", "world")
+    assert [run["release"] for run in geogenius.json("runs", "world")] == ["b", "a"]
+
+
+def test_a_failed_run_is_retried_with_a_corrected_file(geogenius: Command) -> None:
+    assert "NotJson" in geogenius("import", geogenius.manifest("a", text=b"nonsense"), code=65)
+    failed = geogenius.json("runs", "world")[0]["run_id"]
+    corrected = geogenius.manifest("a")
+    assert "manifest" in geogenius("import", corrected, code=65), "only a retry makes another attempt"
+    geogenius("retry", failed, corrected)
+    assert [(run["attempt"], run["state"]) for run in geogenius.json("runs", "world")] == [
+        (2, "completed"),
+        (1, "failed"),
+    ]
+    assert geogenius.json("status", failed)["error"]["reason"] == "NotJson"
+    assert "RunNotFound" in geogenius("retry", NOBODY, corrected, code=65)
+
+
+def test_gates_are_given_on_the_command_line(geogenius: Command) -> None:
+    file = geogenius.manifest("a")
+    said = geogenius("import", file, "--min-areas", "country=5", "--require-type", "country", code=65)
+    assert "4 areas of type country, at least 5 are required" in said
+    assert "no area type city" in geogenius("import", file, "--require-type", "city", code=65)
+
+
+def test_a_complete_release_is_not_said_to_be_published_when_it_is_not(geogenius: Command) -> None:
+    file = geogenius.manifest("a")
+    geogenius("import", file)
+    assert "is completed" in geogenius("import", file)
+    assert "CompletedUnpublished" in geogenius("import", file, "--publish", code=65)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["publish", "world", "a"], 65, "there is no release world/a"),
+        (["rollback", "world"], 65, "NoPreviousRelease"),
+        (["retire", "world", "--keep", "1"], 65, "UnknownCollection"),
+        (["verify", NOBODY], 65, "UnknownRelease"),
+        (["cancel", NOBODY], 65, "UnknownRun"),
+        (["runs", "world"], 0, "RUN_ID"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_is_not_there_is_named(geogenius: Command, arguments: list[str], code: int, says: str) -> None:
+    assert says in geogenius(*arguments, code=code)
