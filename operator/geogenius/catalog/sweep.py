@@ -43,14 +43,14 @@ class Swept:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The table was needed again before it could be dropped."""
+    """The table was needed again, or gone, before it could be dropped."""
 
     table: Sweepable
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A reader's transaction was in the way until the deadline; the next sweep goes on from there."""
+    """A reader's transaction, or another sweep, was in the way; the next sweep goes on from there."""
 
     table: Sweepable
 
@@ -95,8 +95,10 @@ class Sweep:
             timer.start()
             try:
                 connection.execute(statement)
-            except psycopg.errors.QueryCanceled:
-                return False
+            except psycopg.errors.UndefinedTable:
+                return True  # another sweep was faster; the next step finds nothing to drop
+            except (psycopg.errors.QueryCanceled, psycopg.errors.ObjectNotInPrerequisiteState):
+                return False  # the deadline, or another sweep is at this table
             finally:
                 timer.cancel()
         return True

@@ -321,6 +321,10 @@ create table relation (
 ) partition by list (collection_key);
 comment on table relation is 'An edge from a broad area to a narrow one. Without measures it was asserted by a source.';
 
+alter table release add column filled text[];
+comment on column release.filled is
+    'Which of its further tables hold rows, so that questions leave out the others. Null: completed by 0.1, not known.';
+
 -- Imports that are under way at this moment have tables of their own, which get the new columns too.
 do $$
 declare
@@ -432,23 +436,26 @@ comment on column area_match.relation_type is 'Of the last step of the shortest 
 
 create type question_scope as (
     collection_key text, collection_id uuid, release_id uuid, release_key text,
-    types text[], include_retired boolean, ranks jsonb
+    types text[], include_retired boolean, ranks jsonb, filled text[]
 );
 comment on type question_scope is 'One release that a question is put to, and which of its areas count.';
 comment on column question_scope.ranks is '{area_type: rank} of the release.';
 
 -- ---- 010_time.sql ----------------------------------------------------------------------------------------
 
+-- Functions of one expression over pg_catalog have no pinned search_path, so that they are inlined: planning them in
+-- every call would cost more than they do.
+
 -- The clock of the catalog: the start of the transaction, unless the session sets `geogenius.now` (tests do).
 create or replace function catalog_now() returns timestamptz
-language sql stable parallel safe set search_path from current as $$
+language sql stable parallel safe as $$
     select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, now())
 $$;
 
 -- The same clock at this very moment, for what happens after a wait for a lock: a transaction that began first may
 -- move the pointer last.
 create or replace function catalog_clock() returns timestamptz
-language sql volatile set search_path from current as $$
+language sql volatile as $$
     select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, clock_timestamp())
 $$;
 
@@ -498,10 +505,12 @@ $$;
 
 -- Serialises prepare, retry, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(
         format('geogenius release %s %s %s', current_schema(), collection_key, release_key), 0
-    ))
+    ));
+end
 $$;
 
 -- The same, for the release of a run; does nothing for an unknown run. Locks: release.
@@ -516,17 +525,21 @@ $$;
 
 -- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
 create or replace function lock_publication(collection_key text) returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(
         format('geogenius publication %s %s', current_schema(), collection_key), 0
-    ))
+    ));
+end
 $$;
 
 -- Makes the numbers of publication_event grow in the order of commits, over all collections: held to the end of the
 -- transaction, and taken last. Locks: events.
 create or replace function lock_events() returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius events %s', current_schema()), 0))
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(format('geogenius events %s', current_schema()), 0));
+end
 $$;
 
 -- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.
@@ -604,10 +617,12 @@ $$;
 
 -- Whether readers have ever seen this release. Locks: none.
 create or replace function was_published(release uuid) returns boolean
-language sql stable set search_path from current as $$
-    select exists (select from publication p where p.release_id = release)
+language plpgsql stable set search_path from current as $$
+begin
+    return exists (select from publication p where p.release_id = release)
         or exists (select from publication p where p.previous_release_id = release)
-        or exists (select from publication_event e where e.release_id = release)
+        or exists (select from publication_event e where e.release_id = release);
+end
 $$;
 
 -- The answer to a request for a release that is known; reason null for a new one. The table of decisions: the first
@@ -684,7 +699,7 @@ $$;
 -- The artifacts of a manifest, one row each, in its order. Reads nothing but its argument.
 create or replace function manifest_artifact(wanted jsonb)
 returns table (source jsonb, artifact jsonb, ordinal bigint)
-language sql immutable set search_path from current as $$
+language sql immutable as $$
     select s.value, a.value, row_number() over (order by s.ordinality, a.ordinality)
     from jsonb_array_elements(wanted -> 'sources') with ordinality s,
         jsonb_array_elements(s.value -> 'artifacts') with ordinality a
@@ -693,8 +708,9 @@ $$;
 -- Whether the manifest defines a known source, vintage or file differently. A file may be corrected as long as
 -- every run that selected it has failed. Locks: none (prepare_import holds the collection row).
 create or replace function source_definition_changed(wanted jsonb) returns boolean
-language sql stable set search_path from current as $$
-    select exists (
+language plpgsql stable set search_path from current as $$
+begin
+    return exists (
         select
         from manifest_artifact(wanted) m
         join collection c on c.key = wanted ->> 'collection'
@@ -710,13 +726,15 @@ language sql stable set search_path from current as $$
                 select from import_run_artifact u join import_run i on i.id = u.run_id
                 where u.artifact_id = a.id and i.state <> 'failed'
             )
-    )
+    );
+end
 $$;
 
 -- Writes the sources, vintages and files of a manifest; corrects files as source_definition_changed permits.
 -- Inserts in key order, so that two registrations wait for each other instead of deadlocking. Locks: the rows.
 create or replace function register_sources(wanted jsonb, collection uuid) returns void
-language sql set search_path from current as $$
+language plpgsql set search_path from current as $$
+begin
     insert into source (collection_id, source_key, provider, license, created_at)
     select distinct collection, m.source ->> 'source_key', m.source ->> 'provider', m.source ->> 'license',
         catalog_now()
@@ -742,6 +760,7 @@ language sql set search_path from current as $$
     set format = excluded.format, sha256 = excluded.sha256, bytes = excluded.bytes, url = excluded.url
     where (artifact.format, artifact.sha256, artifact.bytes, artifact.url)
         is distinct from (excluded.format, excluded.sha256, excluded.bytes, excluded.url);
+end
 $$;
 
 -- Selects the files of a run: registers what the manifest defines and keeps the definitions as they are now.
@@ -763,7 +782,7 @@ $$;
 
 -- ---- 070_register.sql ------------------------------------------------------------------------------------
 
--- Writes who defines codes and which types there are in a release, in place of what it had. Inserts in key order.
+-- Writes who defines codes and which types there are in a release that has none. Inserts in key order.
 -- Locks: the rows (the caller holds release lock and collection row).
 create or replace function register_policy(release uuid, wanted jsonb) returns void
 language plpgsql set search_path from current as $$
@@ -776,8 +795,6 @@ begin
     insert into area_type (collection_id, key)
     select home, t ->> 'key' from jsonb_array_elements(wanted -> 'area_types') t order by 2
     on conflict do nothing;
-    delete from release_authority a where a.release_id = release;
-    delete from release_area_type t where t.release_id = release;
     insert into release_authority (release_id, authority_id, name)
     select release, known.id, a ->> 'name'
     from jsonb_array_elements(wanted -> 'authorities') a
@@ -920,6 +937,8 @@ begin
     end if;
     select * into lost from import_run where id = failed_run;
     update release set manifest = wanted where id = lost.release_id;
+    delete from release_authority where release_id = lost.release_id;
+    delete from release_area_type where release_id = lost.release_id;
     perform register_policy(lost.release_id, wanted);
     return begin_run(lost.release_id, lost.attempt + 1, 'retried', wanted, claim);
 end
@@ -1070,10 +1089,10 @@ $$;
 
 -- Names of the tables of a run and of a release: hexadecimal only, so no caller's text reaches an identifier.
 create or replace function staging_table(run uuid) returns text
-language sql immutable set search_path from current as $$ select 'staging_' || replace(run::text, '-', '') $$;
+language sql immutable parallel safe as $$ select 'staging_' || replace(run::text, '-', '') $$;
 
 create or replace function release_table(parent text, release uuid) returns text
-language sql immutable set search_path from current as $$ select parent || '_' || replace(release::text, '-', '') $$;
+language sql immutable parallel safe as $$ select parent || '_' || replace(release::text, '-', '') $$;
 
 -- Makes the empty staging table of a run, in place of an older one, and lets writers fill it by COPY. Unlogged: it
 -- never outlives its run, and what a crash takes from it is noticed when it is merged (assert_staged).
@@ -1169,6 +1188,24 @@ begin
     if to_regclass(release_table('release_area', release)) is null then
         perform refuse('55000', 'not_merged', format('release %s was not merged yet', release));
     end if;
+end
+$$;
+
+-- Which of the further tables of a release hold rows. Reads only.
+create or replace function filled_tables(release uuid) returns text[]
+language plpgsql stable set search_path from current as $$
+declare
+    filled text[] := '{}';
+    parent text;
+    holds boolean;
+begin
+    foreach parent in array array['boundary_part', 'area_name', 'area_code', 'relation'] loop
+        execute format('select exists (select from %I)', release_table(parent, release)) into holds;
+        if holds then
+            filled := filled || parent;
+        end if;
+    end loop;
+    return filled;
 end
 $$;
 
@@ -1877,7 +1914,7 @@ $$;
 
 -- The name of the partition of a collection.
 create or replace function collection_table(parent text, collection uuid) returns text
-language sql immutable parallel safe set search_path from current as $$
+language sql immutable parallel safe as $$
     select parent || '_of_' || replace(collection::text, '-', '')
 $$;
 
@@ -1896,7 +1933,8 @@ $$;
 
 -- Ends a run: evidence moves from the lease to the run, the lease goes. Locks: held by the caller (lock_run).
 create or replace function end_run(run uuid, ending run_state, figures jsonb, why jsonb) returns void
-language sql set search_path from current as $$
+language plpgsql set search_path from current as $$
+begin
     update import_run i
     set state = ending, completed_at = catalog_now(), error = why, metrics = i.metrics || figures,
         executor_id = l.executor_id, execution_started_at = l.execution_started_at,
@@ -1904,6 +1942,7 @@ language sql set search_path from current as $$
     from import_run_lease l
     where i.id = run and l.run_id = run;
     delete from import_run_lease where run_id = run;
+end
 $$;
 
 -- Completes a run and its release in the caller's transaction.
@@ -1924,7 +1963,7 @@ begin
     end if;
     perform attach_release(target);
     execute format('drop table if exists %I', staging_table(run));
-    update release set completed_at = catalog_now() where id = target;
+    update release set completed_at = catalog_now(), filled = filled_tables(target) where id = target;
     perform end_run(run, 'completed', figures, null);
     return target;
 end
@@ -2174,8 +2213,9 @@ for each row when (old.completed_at is not null) execute function guard_ended_ru
 create or replace function guard_complete_release() returns trigger
 language plpgsql set search_path from current as $$
 begin
-    if (new.id, new.collection_id, new.release_key, new.manifest, new.created_at, new.completed_at)
-        is distinct from (old.id, old.collection_id, old.release_key, old.manifest, old.created_at, old.completed_at)
+    if (new.id, new.collection_id, new.release_key, new.manifest, new.created_at, new.completed_at, new.filled)
+        is distinct from
+        (old.id, old.collection_id, old.release_key, old.manifest, old.created_at, old.completed_at, old.filled)
         or old.retired_at is not null
     then
         perform refuse('55000', 'release_frozen',
@@ -2360,8 +2400,15 @@ where r.completed_at is not null and r.retired_at is null;
 create or replace view published_areas as
 select v.* from publication p join release_areas v on v.release_id = p.release_id;
 
+-- The most asked of all: the pointer proves that the release is complete, and its key is looked up where it is wanted.
 create or replace view published_boundaries as
-select v.* from publication p join release_boundaries v on v.release_id = p.release_id;
+select
+    b.collection_key, b.release_id, (select r.release_key from release r where r.id = b.release_id) as release_key,
+    a.area_key, b.geom, b.repaired, b.repair_reason
+from publication p
+join boundary b on b.release_id = p.release_id
+join release_area a
+    on a.collection_key = b.collection_key and a.release_id = p.release_id and a.area_number = b.area_number;
 
 create or replace view published_area_names as
 select v.* from publication p join release_area_names v on v.release_id = p.release_id;
@@ -2519,22 +2566,41 @@ begin
     if target_release is not null then
         perform check_readable(target_release);
         return query
-        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks
+        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks, r.filled
         from release r join collection c on c.id = r.collection_id left join release_ranks k on k.release_id = r.id
         where r.id = target_release and (collections is null or c.key = any (collections));
     elsif collections is null then
         return query
-        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks
+        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks, r.filled
         from publication p join release r on r.id = p.release_id join collection c on c.id = p.collection_id
         left join release_ranks k on k.release_id = r.id;
     else
         return query
         select c.key, c.id, r.id, r.release_key, types, retired_too, (
             select k.ranks from release_ranks k where k.release_id = r.id
-        )
+        ), r.filled
         from unnest(collections) asked join collection c on c.key = asked
         join publication p on p.collection_id = c.id join release r on r.id = p.release_id;
     end if;
+end
+$$;
+
+-- All codes of the area `a` in a query of matches_in, as an expression: no subquery where no area has further ones.
+create or replace function codes_expression(s question_scope) returns text
+language plpgsql immutable parallel safe set search_path from current as $$
+begin
+    return case when s.filled is null or 'area_code' = any (s.filled) then format(
+        $sql$
+            (select jsonb_object_agg(code_type, code_values) from (
+                select code_type, jsonb_agg(distinct code_value) as code_values from (
+                    select a.authority as code_type, a.code as code_value
+                    union all
+                    select x.code_type, x.code_value from %I x where x.area_number = a.area_number
+                ) code group by code_type
+            ) grouped)
+        $sql$,
+        release_table('area_code', s.release_id)
+    ) else 'jsonb_build_object(a.authority, jsonb_build_array(a.code))' end;
 end
 $$;
 
@@ -2555,15 +2621,8 @@ begin
                 coverage_of_area, score, depth, relation_type) as (%1$s)
             select h.seed, row(
                 %3$L, %4$L::uuid, %5$L, a.area_key, a.authority, a.area_type, (%7$L::jsonb ->> a.area_type)::integer,
-                a.code, a.name, (
-                    select jsonb_object_agg(code_type, code_values) from (
-                        select code_type, jsonb_agg(distinct code_value) as code_values from (
-                            select a.authority as code_type, a.code as code_value
-                            union all
-                            select x.code_type, x.code_value from area_code_%2$s x where x.area_number = a.area_number
-                        ) code group by code_type
-                    ) grouped
-                ), a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method, h.distance_m,
+                a.code, a.name, %8$s, a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method,
+                h.distance_m,
                 h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth, h.relation_type
             )::area_match
             from hit h
@@ -2576,7 +2635,8 @@ begin
             limit $7
         $sql$,
         regexp_replace(hits, '\{([a-z_]+)\}', '\1_' || replace(s.release_id::text, '-', ''), 'g'),
-        replace(s.release_id::text, '-', ''), s.collection_key, s.release_id, s.release_key, s.collection_id, s.ranks
+        replace(s.release_id::text, '-', ''), s.collection_key, s.release_id, s.release_key, s.collection_id, s.ranks,
+        codes_expression(s)
     ) using s.types, s.include_retired, place, zone, options, array(select jsonb_object_keys(s.ranks)), cut;
 end
 $$;
@@ -2618,10 +2678,10 @@ begin
             null::integer, null
         from (
             select area_number from {boundary} b where not b.divided and ST_Intersects(b.geom, $3)
+    $hits$ || case when s.filled is null or 'boundary_part' = any (s.filled) then $hits$
             union
             select area_number from {boundary_part} p where ST_Intersects(p.geom, $3)
-        ) g
-    $hits$, place, null, null, null) m
+    $hits$ else '' end || ') g', place, null, null, null) m
     order by (m.match).collection_key, (m.match).type_rank, (m.match).area_key;
 end
 $$;

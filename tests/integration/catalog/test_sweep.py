@@ -134,6 +134,15 @@ def test_a_sweep_that_waited_too_long_says_so_and_the_next_one_ends_its_work(
     assert tables(sql, old) == []
 
 
+def test_two_sweeps_at_once_share_the_work(database: Database, owner: Database, sql: Sql) -> None:
+    old = with_a_retired_release(database)
+    with ThreadPoolExecutor() as threads:
+        outcomes = [outcome for each in threads.map(sweep_all, [Sweep(owner), Sweep(owner)]) for outcome in each]
+    assert {type(outcome) for outcome in outcomes} <= {Swept, Kept, Waiting}
+    sweep_all(Sweep(owner))
+    assert tables(sql, old) == []
+
+
 def test_only_the_owner_sweeps(database: Database) -> None:
     with_a_retired_release(database)
     [table, *_] = Sweep(database).list()

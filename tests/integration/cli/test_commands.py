@@ -12,6 +12,7 @@ import pytest
 
 from geogenius.domain.manifest import Artifact
 from geogenius.manifest import normal_form
+from tests.support.databases import OWNER, READER, WRITER, PostgresCluster
 from tests.support.geojson import a_manifest, collection, squares
 
 NOBODY = "11111111-2222-3333-4444-555555555555"
@@ -118,3 +119,28 @@ def test_a_complete_release_is_not_said_to_be_published_when_it_is_not(geogenius
 )
 def test_what_is_not_there_is_named(geogenius: Command, arguments: list[str], code: int, says: str) -> None:
     assert says in geogenius(*arguments, code=code)
+
+
+def test_the_owner_gives_rights_and_sweeps_what_was_retired(
+    postgres: PostgresCluster, dbname: str, tmp_path: Path
+) -> None:
+    as_owner = Command(postgres.conninfo(dbname, OWNER), tmp_path)
+    assert as_owner("migrate", "--reader", READER, "--writer", WRITER) == "the catalog is up to date\n"
+    assert "UnknownRole: the server has no role nobody_here" in as_owner("migrate", "--reader", "nobody_here", code=65)
+    as_owner("import", as_owner.manifest("a"))
+    as_owner("import", as_owner.manifest("b"), "--publish")
+    as_owner("retire", "world", "--keep", 1)
+    listed = as_owner("sweep").splitlines()
+    assert sorted(line.split("_")[0] for line in listed) == [
+        "area",
+        "area",
+        "boundary",
+        "boundary",
+        "relation",
+        "release",
+    ]
+    assert {line.split(" ")[1] for line in listed} == {"(retired)"}
+    as_writer = Command(postgres.conninfo(dbname, WRITER), tmp_path)
+    assert "PermissionMissing" in as_writer("sweep", "--yes", code=64)
+    assert as_owner("sweep", "--yes").count(": removed") == 6
+    assert as_owner("sweep") == ""

@@ -1,12 +1,15 @@
+-- Functions of one expression over pg_catalog have no pinned search_path, so that they are inlined: planning them in
+-- every call would cost more than they do.
+
 -- The clock of the catalog: the start of the transaction, unless the session sets `geogenius.now` (tests do).
 create or replace function catalog_now() returns timestamptz
-language sql stable parallel safe set search_path from current as $$
+language sql stable parallel safe as $$
     select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, now())
 $$;
 
 -- The same clock at this very moment, for what happens after a wait for a lock: a transaction that began first may
 -- move the pointer last.
 create or replace function catalog_clock() returns timestamptz
-language sql volatile set search_path from current as $$
+language sql volatile as $$
     select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, clock_timestamp())
 $$;

@@ -27,10 +27,12 @@ $$;
 
 -- Serialises prepare, retry, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(
         format('geogenius release %s %s %s', current_schema(), collection_key, release_key), 0
-    ))
+    ));
+end
 $$;
 
 -- The same, for the release of a run; does nothing for an unknown run. Locks: release.
@@ -45,17 +47,21 @@ $$;
 
 -- Serialises moves of the pointer of one collection; no import waits for it. Locks: publication.
 create or replace function lock_publication(collection_key text) returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(
         format('geogenius publication %s %s', current_schema(), collection_key), 0
-    ))
+    ));
+end
 $$;
 
 -- Makes the numbers of publication_event grow in the order of commits, over all collections: held to the end of the
 -- transaction, and taken last. Locks: events.
 create or replace function lock_events() returns void
-language sql set search_path from current as $$
-    select pg_advisory_xact_lock(hashtextextended(format('geogenius events %s', current_schema()), 0))
+language plpgsql set search_path from current as $$
+begin
+    perform pg_advisory_xact_lock(hashtextextended(format('geogenius events %s', current_schema()), 0));
+end
 $$;
 
 -- Takes a run and its lease for an end: waits for every fenced write in flight and keeps new ones out.

@@ -32,10 +32,12 @@ $$;
 
 -- Whether readers have ever seen this release. Locks: none.
 create or replace function was_published(release uuid) returns boolean
-language sql stable set search_path from current as $$
-    select exists (select from publication p where p.release_id = release)
+language plpgsql stable set search_path from current as $$
+begin
+    return exists (select from publication p where p.release_id = release)
         or exists (select from publication p where p.previous_release_id = release)
-        or exists (select from publication_event e where e.release_id = release)
+        or exists (select from publication_event e where e.release_id = release);
+end
 $$;
 
 -- The answer to a request for a release that is known; reason null for a new one. The table of decisions: the first

@@ -1,7 +1,7 @@
 -- The artifacts of a manifest, one row each, in its order. Reads nothing but its argument.
 create or replace function manifest_artifact(wanted jsonb)
 returns table (source jsonb, artifact jsonb, ordinal bigint)
-language sql immutable set search_path from current as $$
+language sql immutable as $$
     select s.value, a.value, row_number() over (order by s.ordinality, a.ordinality)
     from jsonb_array_elements(wanted -> 'sources') with ordinality s,
         jsonb_array_elements(s.value -> 'artifacts') with ordinality a
@@ -10,8 +10,9 @@ $$;
 -- Whether the manifest defines a known source, vintage or file differently. A file may be corrected as long as
 -- every run that selected it has failed. Locks: none (prepare_import holds the collection row).
 create or replace function source_definition_changed(wanted jsonb) returns boolean
-language sql stable set search_path from current as $$
-    select exists (
+language plpgsql stable set search_path from current as $$
+begin
+    return exists (
         select
         from manifest_artifact(wanted) m
         join collection c on c.key = wanted ->> 'collection'
@@ -27,13 +28,15 @@ language sql stable set search_path from current as $$
                 select from import_run_artifact u join import_run i on i.id = u.run_id
                 where u.artifact_id = a.id and i.state <> 'failed'
             )
-    )
+    );
+end
 $$;
 
 -- Writes the sources, vintages and files of a manifest; corrects files as source_definition_changed permits.
 -- Inserts in key order, so that two registrations wait for each other instead of deadlocking. Locks: the rows.
 create or replace function register_sources(wanted jsonb, collection uuid) returns void
-language sql set search_path from current as $$
+language plpgsql set search_path from current as $$
+begin
     insert into source (collection_id, source_key, provider, license, created_at)
     select distinct collection, m.source ->> 'source_key', m.source ->> 'provider', m.source ->> 'license',
         catalog_now()
@@ -59,6 +62,7 @@ language sql set search_path from current as $$
     set format = excluded.format, sha256 = excluded.sha256, bytes = excluded.bytes, url = excluded.url
     where (artifact.format, artifact.sha256, artifact.bytes, artifact.url)
         is distinct from (excluded.format, excluded.sha256, excluded.bytes, excluded.url);
+end
 $$;
 
 -- Selects the files of a run: registers what the manifest defines and keeps the definitions as they are now.

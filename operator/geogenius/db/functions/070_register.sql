@@ -1,4 +1,4 @@
--- Writes who defines codes and which types there are in a release, in place of what it had. Inserts in key order.
+-- Writes who defines codes and which types there are in a release that has none. Inserts in key order.
 -- Locks: the rows (the caller holds release lock and collection row).
 create or replace function register_policy(release uuid, wanted jsonb) returns void
 language plpgsql set search_path from current as $$
@@ -11,8 +11,6 @@ begin
     insert into area_type (collection_id, key)
     select home, t ->> 'key' from jsonb_array_elements(wanted -> 'area_types') t order by 2
     on conflict do nothing;
-    delete from release_authority a where a.release_id = release;
-    delete from release_area_type t where t.release_id = release;
     insert into release_authority (release_id, authority_id, name)
     select release, known.id, a ->> 'name'
     from jsonb_array_elements(wanted -> 'authorities') a

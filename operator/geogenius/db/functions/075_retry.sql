@@ -65,6 +65,8 @@ begin
     end if;
     select * into lost from import_run where id = failed_run;
     update release set manifest = wanted where id = lost.release_id;
+    delete from release_authority where release_id = lost.release_id;
+    delete from release_area_type where release_id = lost.release_id;
     perform register_policy(lost.release_id, wanted);
     return begin_run(lost.release_id, lost.attempt + 1, 'retried', wanted, claim);
 end

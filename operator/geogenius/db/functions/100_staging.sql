@@ -1,9 +1,9 @@
 -- Names of the tables of a run and of a release: hexadecimal only, so no caller's text reaches an identifier.
 create or replace function staging_table(run uuid) returns text
-language sql immutable set search_path from current as $$ select 'staging_' || replace(run::text, '-', '') $$;
+language sql immutable parallel safe as $$ select 'staging_' || replace(run::text, '-', '') $$;
 
 create or replace function release_table(parent text, release uuid) returns text
-language sql immutable set search_path from current as $$ select parent || '_' || replace(release::text, '-', '') $$;
+language sql immutable parallel safe as $$ select parent || '_' || replace(release::text, '-', '') $$;
 
 -- Makes the empty staging table of a run, in place of an older one, and lets writers fill it by COPY. Unlogged: it
 -- never outlives its run, and what a crash takes from it is noticed when it is merged (assert_staged).

@@ -52,3 +52,21 @@ begin
     end if;
 end
 $$;
+
+-- Which of the further tables of a release hold rows. Reads only.
+create or replace function filled_tables(release uuid) returns text[]
+language plpgsql stable set search_path from current as $$
+declare
+    filled text[] := '{}';
+    parent text;
+    holds boolean;
+begin
+    foreach parent in array array['boundary_part', 'area_name', 'area_code', 'relation'] loop
+        execute format('select exists (select from %I)', release_table(parent, release)) into holds;
+        if holds then
+            filled := filled || parent;
+        end if;
+    end loop;
+    return filled;
+end
+$$;

@@ -32,7 +32,7 @@ $$;
 
 -- The name of the partition of a collection.
 create or replace function collection_table(parent text, collection uuid) returns text
-language sql immutable parallel safe set search_path from current as $$
+language sql immutable parallel safe as $$
     select parent || '_of_' || replace(collection::text, '-', '')
 $$;
 

@@ -1,6 +1,7 @@
 -- Ends a run: evidence moves from the lease to the run, the lease goes. Locks: held by the caller (lock_run).
 create or replace function end_run(run uuid, ending run_state, figures jsonb, why jsonb) returns void
-language sql set search_path from current as $$
+language plpgsql set search_path from current as $$
+begin
     update import_run i
     set state = ending, completed_at = catalog_now(), error = why, metrics = i.metrics || figures,
         executor_id = l.executor_id, execution_started_at = l.execution_started_at,
@@ -8,6 +9,7 @@ language sql set search_path from current as $$
     from import_run_lease l
     where i.id = run and l.run_id = run;
     delete from import_run_lease where run_id = run;
+end
 $$;
 
 -- Completes a run and its release in the caller's transaction.
@@ -28,7 +30,7 @@ begin
     end if;
     perform attach_release(target);
     execute format('drop table if exists %I', staging_table(run));
-    update release set completed_at = catalog_now() where id = target;
+    update release set completed_at = catalog_now(), filled = filled_tables(target) where id = target;
     perform end_run(run, 'completed', figures, null);
     return target;
 end

@@ -15,8 +15,9 @@ for each row when (old.completed_at is not null) execute function guard_ended_ru
 create or replace function guard_complete_release() returns trigger
 language plpgsql set search_path from current as $$
 begin
-    if (new.id, new.collection_id, new.release_key, new.manifest, new.created_at, new.completed_at)
-        is distinct from (old.id, old.collection_id, old.release_key, old.manifest, old.created_at, old.completed_at)
+    if (new.id, new.collection_id, new.release_key, new.manifest, new.created_at, new.completed_at, new.filled)
+        is distinct from
+        (old.id, old.collection_id, old.release_key, old.manifest, old.created_at, old.completed_at, old.filled)
         or old.retired_at is not null
     then
         perform refuse('55000', 'release_frozen',

@@ -61,8 +61,15 @@ where r.completed_at is not null and r.retired_at is null;
 create or replace view published_areas as
 select v.* from publication p join release_areas v on v.release_id = p.release_id;
 
+-- The most asked of all: the pointer proves that the release is complete, and its key is looked up where it is wanted.
 create or replace view published_boundaries as
-select v.* from publication p join release_boundaries v on v.release_id = p.release_id;
+select
+    b.collection_key, b.release_id, (select r.release_key from release r where r.id = b.release_id) as release_key,
+    a.area_key, b.geom, b.repaired, b.repair_reason
+from publication p
+join boundary b on b.release_id = p.release_id
+join release_area a
+    on a.collection_key = b.collection_key and a.release_id = p.release_id and a.area_number = b.area_number;
 
 create or replace view published_area_names as
 select v.* from publication p join release_area_names v on v.release_id = p.release_id;

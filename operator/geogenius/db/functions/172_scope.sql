@@ -21,22 +21,41 @@ begin
     if target_release is not null then
         perform check_readable(target_release);
         return query
-        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks
+        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks, r.filled
         from release r join collection c on c.id = r.collection_id left join release_ranks k on k.release_id = r.id
         where r.id = target_release and (collections is null or c.key = any (collections));
     elsif collections is null then
         return query
-        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks
+        select c.key, c.id, r.id, r.release_key, types, retired_too, k.ranks, r.filled
         from publication p join release r on r.id = p.release_id join collection c on c.id = p.collection_id
         left join release_ranks k on k.release_id = r.id;
     else
         return query
         select c.key, c.id, r.id, r.release_key, types, retired_too, (
             select k.ranks from release_ranks k where k.release_id = r.id
-        )
+        ), r.filled
         from unnest(collections) asked join collection c on c.key = asked
         join publication p on p.collection_id = c.id join release r on r.id = p.release_id;
     end if;
+end
+$$;
+
+-- All codes of the area `a` in a query of matches_in, as an expression: no subquery where no area has further ones.
+create or replace function codes_expression(s question_scope) returns text
+language plpgsql immutable parallel safe set search_path from current as $$
+begin
+    return case when s.filled is null or 'area_code' = any (s.filled) then format(
+        $sql$
+            (select jsonb_object_agg(code_type, code_values) from (
+                select code_type, jsonb_agg(distinct code_value) as code_values from (
+                    select a.authority as code_type, a.code as code_value
+                    union all
+                    select x.code_type, x.code_value from %I x where x.area_number = a.area_number
+                ) code group by code_type
+            ) grouped)
+        $sql$,
+        release_table('area_code', s.release_id)
+    ) else 'jsonb_build_object(a.authority, jsonb_build_array(a.code))' end;
 end
 $$;
 
@@ -57,15 +76,8 @@ begin
                 coverage_of_area, score, depth, relation_type) as (%1$s)
             select h.seed, row(
                 %3$L, %4$L::uuid, %5$L, a.area_key, a.authority, a.area_type, (%7$L::jsonb ->> a.area_type)::integer,
-                a.code, a.name, (
-                    select jsonb_object_agg(code_type, code_values) from (
-                        select code_type, jsonb_agg(distinct code_value) as code_values from (
-                            select a.authority as code_type, a.code as code_value
-                            union all
-                            select x.code_type, x.code_value from area_code_%2$s x where x.area_number = a.area_number
-                        ) code group by code_type
-                    ) grouped
-                ), a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method, h.distance_m,
+                a.code, a.name, %8$s, a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method,
+                h.distance_m,
                 h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth, h.relation_type
             )::area_match
             from hit h
@@ -78,7 +90,8 @@ begin
             limit $7
         $sql$,
         regexp_replace(hits, '\{([a-z_]+)\}', '\1_' || replace(s.release_id::text, '-', ''), 'g'),
-        replace(s.release_id::text, '-', ''), s.collection_key, s.release_id, s.release_key, s.collection_id, s.ranks
+        replace(s.release_id::text, '-', ''), s.collection_key, s.release_id, s.release_key, s.collection_id, s.ranks,
+        codes_expression(s)
     ) using s.types, s.include_retired, place, zone, options, array(select jsonb_object_keys(s.ranks)), cut;
 end
 $$;

@@ -17,10 +17,10 @@ begin
             null::integer, null
         from (
             select area_number from {boundary} b where not b.divided and ST_Intersects(b.geom, $3)
+    $hits$ || case when s.filled is null or 'boundary_part' = any (s.filled) then $hits$
             union
             select area_number from {boundary_part} p where ST_Intersects(p.geom, $3)
-        ) g
-    $hits$, place, null, null, null) m
+    $hits$ else '' end || ') g', place, null, null, null) m
     order by (m.match).collection_key, (m.match).type_rank, (m.match).area_key;
 end
 $$;

@@ -46,6 +46,10 @@ create table relation (
 ) partition by list (collection_key);
 comment on table relation is 'An edge from a broad area to a narrow one. Without measures it was asserted by a source.';
 
+alter table release add column filled text[];
+comment on column release.filled is
+    'Which of its further tables hold rows, so that questions leave out the others. Null: completed by 0.1, not known.';
+
 -- Imports that are under way at this moment have tables of their own, which get the new columns too.
 do $$
 declare

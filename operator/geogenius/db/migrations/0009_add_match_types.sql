@@ -17,7 +17,7 @@ comment on column area_match.relation_type is 'Of the last step of the shortest 
 
 create type question_scope as (
     collection_key text, collection_id uuid, release_id uuid, release_key text,
-    types text[], include_retired boolean, ranks jsonb
+    types text[], include_retired boolean, ranks jsonb, filled text[]
 );
 comment on type question_scope is 'One release that a question is put to, and which of its areas count.';
 comment on column question_scope.ranks is '{area_type: rank} of the release.';
