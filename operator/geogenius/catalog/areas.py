@@ -38,7 +38,7 @@ class Areas:
             if areas:
                 _copy(connection, row["staging"], artifact, areas)
             if rejects:
-                connection.execute(_QUERIES["record_rejects"], _reject_arrays(fence.run_id, artifact, rejects))
+                connection.execute(_QUERIES["record_rejects"], _reject_arrays(fence, artifact, rejects))
 
     def merge(self, fence: Fence, staged: int) -> MergeCounts:
         """Builds the tables of the release from the areas that were staged, so many; repeating it builds them anew.
@@ -101,9 +101,9 @@ def _row(artifact: str, area: StagedArea) -> tuple[object, ...]:
     )
 
 
-def _reject_arrays(run_id: RunId, artifact: str, rejects: Sequence[Reject]) -> dict[str, Any]:
+def _reject_arrays(fence: Fence, artifact: str, rejects: Sequence[Reject]) -> dict[str, Any]:
     return {
-        "run": run_id,
+        **_pair(fence),
         "artifact": artifact,
         "positions": [reject.position for reject in rejects],
         "reasons": [reject.reason for reject in rejects],

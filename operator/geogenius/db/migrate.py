@@ -1,10 +1,13 @@
 """Brings a database to the schema of this program: numbered migrations, then all functions anew."""
 
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -13,7 +16,8 @@ from psycopg.rows import DictRow
 
 from geogenius.db.pool import Database
 from geogenius.db.sql import literal, load_queries
-from geogenius.db.timeouts import Call
+from geogenius.db.timeouts import Call, milliseconds
+from geogenius.domain.deadline import Deadline
 from geogenius.domain.errors import Misconfigured
 
 _HOME = Path(__file__).parent
@@ -22,6 +26,11 @@ _FUNCTIONS = "functions"
 _MINIMUM_POSTGRES = 15
 _EXTENSIONS = {"postgis": 3, "pg_trgm": 1}
 """What the catalog stands on, with the oldest major version that will do."""
+
+
+_LOCK_WAIT = timedelta(milliseconds=500)
+_PATIENCE = timedelta(minutes=10)
+"""How long a migration waits for one lock, and how long it goes on trying while imports and readers are in the way."""
 
 
 class SchemaState(StrEnum):
@@ -61,7 +70,7 @@ def functions() -> list[SqlFile]:
 
 
 def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]:
-    """Applies what is missing and gives its names; a second call applies nothing and renews the functions.
+    """Applies what is missing and gives its names; a second call applies nothing but rights.
 
     Each file is one transaction, all under one advisory lock. The role needs no more than a schema that it owns where
     PostGIS and pg_trgm are installed. Raises Misconfigured for an old PostgreSQL, a missing
@@ -72,11 +81,13 @@ def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]
         with database.transaction(connection, Call.BULK):
             _prepare(connection, database.schema)
             missing = _missing(files, _applied(connection))
+            applied = _applied(connection)
         for file in missing:
-            with database.transaction(connection, Call.BULK):
-                _apply(connection, file.name, file.checksum, [file])
+            _patiently(database, connection, partial(_apply, connection, file.name, file.checksum, [file]))
+        if applied.get(_FUNCTIONS) != (checksum := _functions_checksum()):
+            _patiently(database, connection, partial(_apply, connection, _FUNCTIONS, checksum, functions()))
         with database.transaction(connection, Call.BULK):
-            _apply(connection, _FUNCTIONS, _functions_checksum(), functions())
+            connection.execute(_QUERIES["renew_all_access"])
     return [file.name for file in missing]
 
 
@@ -88,6 +99,25 @@ def _one_at_a_time(database: Database) -> Iterator[None]:
         database.configure(connection, Call.BULK, idle=True)
         connection.execute(_QUERIES["lock_migration"], {"schema": database.schema})
         yield
+
+
+def _patiently(database: Database, connection: Connection[DictRow], apply: Callable[[], None]) -> None:
+    """Applies in one transaction that never waits long for a lock: others would queue behind it.
+
+    It is tried again until nobody is in the way. Raises DatabaseUnavailable when that takes too long.
+    """
+    deadline = Deadline.after(_PATIENCE.total_seconds(), time.monotonic)
+    while True:
+        try:
+            with database.transaction(connection, Call.BULK):
+                connection.execute(_QUERIES["limit_lock_wait"], {"lock_timeout": milliseconds(_LOCK_WAIT)})
+                apply()
+        except (errors.LockNotAvailable, errors.DeadlockDetected):
+            if deadline.passed:
+                raise
+            time.sleep(_LOCK_WAIT.total_seconds())
+        else:
+            return
 
 
 def _prepare(connection: Connection[DictRow], name: str) -> None:

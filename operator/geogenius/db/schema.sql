@@ -446,17 +446,24 @@ comment on column question_scope.ranks is '{area_type: rank} of the release.';
 -- Functions of one expression over pg_catalog have no pinned search_path, so that they are inlined: planning them in
 -- every call would cost more than they do.
 
--- The clock of the catalog: the start of the transaction, unless the session sets `geogenius.now` (tests do).
+-- The clock of the catalog: the start of the transaction, unless a session of the owner sets
+-- `geogenius.now` (tests do); from anybody else it is not heard.
 create or replace function catalog_now() returns timestamptz
 language sql stable parallel safe as $$
-    select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, now())
+    select case
+        when current_setting('geogenius.now', true) <> ''
+            and has_schema_privilege(session_user, current_schema(), 'create')
+        then current_setting('geogenius.now', true)::timestamptz else now() end
 $$;
 
 -- The same clock at this very moment, for what happens after a wait for a lock: a transaction that began first may
 -- move the pointer last.
 create or replace function catalog_clock() returns timestamptz
 language sql volatile as $$
-    select coalesce(nullif(current_setting('geogenius.now', true), '')::timestamptz, clock_timestamp())
+    select case
+        when current_setting('geogenius.now', true) <> ''
+            and has_schema_privilege(session_user, current_schema(), 'create')
+        then current_setting('geogenius.now', true)::timestamptz else clock_timestamp() end
 $$;
 
 -- ---- 020_states.sql --------------------------------------------------------------------------------------
@@ -1123,18 +1130,46 @@ end
 $$;
 
 -- Keeps rows that cannot be imported. Repeating one keeps the first. Set-wise: the arrays have one length.
--- Locks: the rows (the caller has passed the fence in this transaction).
+-- Locks: those of the fence, the rows. Errors: those of the fence.
+create or replace function record_rejects(
+    run uuid, executor uuid, artifact text, positions bigint[], reasons text[], byte_offsets bigint[], details text[]
+) returns void
+language plpgsql security definer set search_path from current as $$
+begin
+    perform assert_import_write(run, executor, array['staging']::run_state[]);
+    insert into import_reject (run_id, artifact, position, reason, byte_offset, detail)
+    select run, record_rejects.artifact, r.position, r.reason, r.byte_offset, left(r.detail, 200)
+    from unnest(positions, reasons, byte_offsets, details) r (position, reason, byte_offset, detail)
+    on conflict do nothing;
+end
+$$;
+
+-- The same as importers of 0.1 call it, in a transaction that has passed the fence: with the executor of the run.
 create or replace function record_rejects(
     run uuid, artifact text, positions bigint[], reasons text[], byte_offsets bigint[], details text[]
 ) returns void
-language sql security definer set search_path from current as $$
-    insert into import_reject (run_id, artifact, position, reason, byte_offset, detail)
-    select run, artifact, r.position, r.reason, r.byte_offset, left(r.detail, 200)
-    from unnest(positions, reasons, byte_offsets, details) r (position, reason, byte_offset, detail)
-    on conflict do nothing
+language plpgsql security definer set search_path from current as $$
+begin
+    perform record_rejects(
+        run, (select l.executor_id from import_run_lease l where l.run_id = run), artifact, positions, reasons,
+        byte_offsets, details
+    );
+end
 $$;
 
 -- ---- 105_tables.sql --------------------------------------------------------------------------------------
+
+-- Whether this schema has a table of this name. Names that are derived from ids are asked for here before they are
+-- used: the search path ends in pg_temp, and what a caller made there must never be taken for ours.
+create or replace function has_own_table(wanted text) returns boolean
+language plpgsql stable set search_path from current as $$
+begin
+    return exists (
+        select from pg_class
+        where relnamespace = current_schema()::regnamespace and relname = wanted and relkind in ('r', 'p')
+    );
+end
+$$;
 
 -- The tables of which every release has one of its own.
 create or replace function release_parents() returns text[]
@@ -1185,7 +1220,7 @@ $$;
 create or replace function assert_merged(release uuid) returns void
 language plpgsql stable set search_path from current as $$
 begin
-    if to_regclass(release_table('release_area', release)) is null then
+    if not (select bool_and(has_own_table(release_table(parent, release))) from unnest(release_parents()) parent) then
         perform refuse('55000', 'not_merged', format('release %s was not merged yet', release));
     end if;
 end
@@ -1443,7 +1478,7 @@ language plpgsql stable set search_path from current as $$
 declare
     found_rows bigint;
 begin
-    if to_regclass(staging) is not null then
+    if has_own_table(staging) then
         execute format('select count(*) from %I', staging) into found_rows;
     end if;
     if found_rows is distinct from written then
@@ -1545,7 +1580,7 @@ $$;
 create or replace function assert_staging_left(run uuid, release uuid) returns void
 language plpgsql stable set search_path from current as $$
 declare
-    lost boolean := to_regclass(staging_table(run)) is null;
+    lost boolean := not has_own_table(staging_table(run));
 begin
     if not lost then
         execute format(
@@ -1613,7 +1648,7 @@ begin
     execute format(
         $sql$
             create temporary table surface on commit drop as
-            select a.area_number, t.rank, ST_Area(b.geom::geography) as m2
+            select a.area_number, t.rank, ST_Area(ST_Segmentize(b.geom, 0.25)::geography) as m2
             from %I a
             join %I b on b.area_number = a.area_number
             join area_type k on k.key = a.area_type
@@ -1628,11 +1663,11 @@ begin
             select $1, $2, m.parent, m.child,
                 case when m.shared >= 0.999 * m.child_m2 then 'contains'
                     when m.shared >= 0.5 * m.child_m2 then 'mostly_contains' else 'overlaps' end,
-                m.shared, least(1, m.shared / m.parent_m2), least(1, m.shared / m.child_m2)
+                m.shared, least(1, m.shared / nullif(m.parent_m2, 0)), least(1, m.shared / nullif(m.child_m2, 0))
             from (
                 select p.area_number as parent, c.area_number as child, p.m2 as parent_m2, c.m2 as child_m2, sum(
                     case when ST_Covers(g.geom, b.geom) then c.m2
-                        else ST_Area(ST_Intersection(g.geom, b.geom)::geography) end
+                        else ST_Area(ST_Segmentize(ST_Intersection(g.geom, b.geom), 0.25)::geography) end
                 ) as shared
                 from pg_temp.surface c
                 join %2$I b on b.area_number = c.area_number
@@ -1645,7 +1680,7 @@ begin
                 where ST_Intersects(g.geom, b.geom)
                 group by p.area_number, c.area_number, p.m2, c.m2
             ) m
-            where m.shared > 0 and not exists (
+            where m.shared > 0 and m.parent_m2 > 0 and m.child_m2 > 0 and not exists (
                 select from %1$I x where x.parent_number = m.parent and x.child_number = m.child
             )
         $sql$,
@@ -1816,7 +1851,7 @@ language sql stable set search_path from current as $$
     from publication p
     join release r on r.id = run.release_id and r.collection_id = p.collection_id
     join import_run i on i.release_id = p.release_id and i.state = 'completed'
-    cross join jsonb_each_text(i.verification -> 'areas_by_type') old
+    cross join jsonb_each_text(coalesce(i.verification -> 'areas_by_type', count_areas(p.release_id))) old
     where coalesce((counts ->> old.key)::bigint, 0)
         < old.value::bigint * (1 - (run.gates ->> 'max_shrink_percent')::numeric / 100)
 $$;
@@ -1890,13 +1925,13 @@ declare
     middle text := collection_table(parent, collection.id);
     leaf text := release_table(parent, release);
 begin
-    if to_regclass(leaf) is null then -- merged by a program that does not know this table
+    if not has_own_table(leaf) then -- merged by a program that does not know this table
         perform create_release_table(parent, release, collection.key);
     end if;
-    if to_regclass(middle) is null then
+    if not has_own_table(middle) then
         execute format('lock table %I in share update exclusive mode', parent);
     end if;
-    if to_regclass(middle) is null then
+    if not has_own_table(middle) then
         execute format(
             $ddl$
                 create table %I (
@@ -2197,6 +2232,9 @@ $$;
 -- ---- 155_guards.sql --------------------------------------------------------------------------------------
 
 -- What no function may do by mistake, nor a hand: the tables refuse it themselves.
+
+-- In the order in which registrations and ends take them.
+lock table release, import_run, publication in share row exclusive mode;
 
 -- A run that has ended never changes again. Errors: 55000 run_ended.
 create or replace function guard_ended_run() returns trigger
@@ -2579,7 +2617,7 @@ begin
         select c.key, c.id, r.id, r.release_key, types, retired_too, (
             select k.ranks from release_ranks k where k.release_id = r.id
         ), r.filled
-        from unnest(collections) asked join collection c on c.key = asked
+        from (select distinct unnest(collections)) a (asked) join collection c on c.key = a.asked
         join publication p on p.collection_id = c.id join release r on r.id = p.release_id;
     end if;
 end
@@ -2604,7 +2642,7 @@ begin
 end
 $$;
 
--- The areas of one release that `hits` finds, whole, in the order of what was measured, the first `cut` of each seed.
+-- The areas of one release that `hits` finds, whole, in the order of what was measured, the first `cut` of all.
 -- `hits` is a query of our own files: columns seed, area_number, match_method, distance_m, intersection_area_m2,
 -- coverage_of_input, coverage_of_area, score, depth, relation_type. In it, {table} is that table of this release; $3
 -- and $4 are the geometries `place` and `zone`, $5 is `options`, $6 the types of the release. No caller's text reaches
@@ -2670,6 +2708,9 @@ language plpgsql stable parallel safe security definer set search_path from curr
 declare
     place geometry := place_of(longitude, latitude);
 begin
+    if abs(latitude) = 90 then -- a pole is one place, whatever its longitude
+        place := ST_SetSRID(ST_MakeLine(ST_MakePoint(-180, latitude), ST_MakePoint(180, latitude)), 4326);
+    end if;
     return query
     select (m.match).*
     from question_scope(collections, types, target_release, include_retired) s
@@ -2700,12 +2741,16 @@ begin
     select (m.match).*
     from question_scope(collections, types, target_release, include_retired) s
     cross join lateral matches_in(s, $hits$
-        select 1, area_number, 'overlap', null::float8, shared, least(100, 100 * shared / ST_Area($3::geography)),
+        select 1, area_number, 'overlap', null::float8, shared, 
+            least(100, 100 * shared / nullif(ST_Area(ST_Segmentize($3, 0.25)::geography), 0)),
             least(100, 100 * shared / (
-                select sum(ST_Area(w.geom::geography)) from {boundary} w where w.area_number = found.area_number
+                select nullif(sum(ST_Area(ST_Segmentize(w.geom, 0.25)::geography)), 0)
+                from {boundary} w where w.area_number = found.area_number
             )), null::float8, null::integer, null
         from (
-            select g.area_number, sum(ST_Area(ST_Intersection(g.geom, $3)::geography)) as shared
+            select g.area_number, sum(
+                ST_Area(ST_Segmentize(ST_Intersection(g.geom, $3), 0.25)::geography)
+            ) as shared
             from (
                 select area_number, geom from {boundary} b where not b.divided and ST_Intersects(b.geom, $3)
                 union all
@@ -2746,7 +2791,8 @@ end
 $$;
 
 -- The areas within `radius_m` metres of a point, nearest first: distance to the boundary on the ellipsoid, 0 inside; to
--- the centroid where there is no boundary. `result_limit` null gives all.
+-- the centroid where there is no boundary. `result_limit` null gives all. With a limit, a small part of the radius is
+-- asked first: once as many areas lie in it, none beyond is nearer.
 -- Errors: 22023 bad_coordinate, bad_radius, bad_limit; those of question_scope.
 create or replace function areas_near(
     longitude float8, latitude float8, radius_m float8, collections text[] default null, types text[] default null,
@@ -2755,32 +2801,40 @@ create or replace function areas_near(
 language plpgsql stable parallel safe security definer set search_path from current as $$
 declare
     place geometry := place_of(longitude, latitude);
+    best area_match[];
+    part integer;
 begin
     perform check_radius(radius_m), check_limit(result_limit);
-    return query
-    select (m.match).*
-    from question_scope(collections, types, target_release, include_retired) s
-    cross join lateral matches_in(s, $hits$
-        select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8, null::float8,
-            null::integer, null
-        from (
-            select g.area_number,
-                case when ST_Intersects(g.geom, $3) then 0 else ST_Distance(g.geom::geography, $3::geography) end
-            from ST_Dump($4) z
-            join lateral (
-                select area_number, geom from {boundary} b where not b.divided and b.geom && z.geom
-                union all
-                select area_number, geom from {boundary_part} p where p.geom && z.geom
-            ) g on true
-            union all
-            select a.area_number, ST_Distance(a.centroid, $3::geography) from {release_area} a
-            where ST_DWithin(a.centroid, $3::geography, ($5 ->> 'radius_m')::float8)
-                and not exists (select from {boundary} b where b.area_number = a.area_number)
-        ) near (area_number, distance_m)
-        where distance_m <= ($5 ->> 'radius_m')::float8
-        group by area_number
-    $hits$, place, search_zone(longitude, latitude, radius_m), jsonb_build_object('radius_m', radius_m), result_limit) m
-    order by (m.match).distance_m, (m.match).collection_key, (m.match).area_key
+    foreach part in array case when result_limit is null then array[1] else array[64, 16, 4, 1] end loop
+        best := array(
+            select m.match
+            from question_scope(collections, types, target_release, include_retired) s
+            cross join lateral matches_in(s, $hits$
+                select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8, null::float8,
+                    null::integer, null
+                from (
+                    select g.area_number,
+                        case when ST_Intersects(g.geom, $3) then 0 else ST_Distance(g.geom::geography, $3::geography) end
+                    from ST_Dump($4) z
+                    join lateral (
+                        select area_number, geom from {boundary} b where not b.divided and b.geom && z.geom
+                        union all
+                        select area_number, geom from {boundary_part} p where p.geom && z.geom
+                    ) g on true
+                    union all
+                    select a.area_number, ST_Distance(a.centroid, $3::geography) from {release_area} a
+                    where ST_DWithin(a.centroid, $3::geography, ($5 ->> 'radius_m')::float8)
+                        and not exists (select from {boundary} b where b.area_number = a.area_number)
+                ) near (area_number, distance_m)
+                where distance_m <= ($5 ->> 'radius_m')::float8
+                group by area_number
+            $hits$, place, search_zone(longitude, latitude, radius_m / part),
+                jsonb_build_object('radius_m', radius_m / part), result_limit) m
+        );
+        exit when cardinality(best) >= result_limit;
+    end loop;
+    return query select m.* from unnest(best) m
+    order by m.distance_m, m.type_rank, m.collection_key, m.area_key
     limit result_limit;
 end
 $$;
@@ -2818,7 +2872,8 @@ begin
         from (
             select x.seed, a.area_number
             from seed x cross join unnest($6) k
-            join {release_area} a on a.area_key = area_key(x.code_type, k, x.code_value)
+            join {release_area} a
+                on a.area_key = area_key(x.code_type, k, x.code_value) and a.authority = x.code_type
             union
             select x.seed, c.area_number
             from seed x join {area_code} c on c.code_type = x.code_type and c.code_value = x.code_value
@@ -3086,12 +3141,13 @@ create or replace function resolve(
 ) returns setof area_match
 language plpgsql stable parallel unsafe set search_path from current as $$
 declare
+    usable text[] := usable_strategies(input, strategies); -- first: what follows takes the input at its word
     strategy text;
     parent text := input ->> 'parent_area_key';
     lon float8 := input ->> 'lon';
     lat float8 := input ->> 'lat';
 begin
-    foreach strategy in array usable_strategies(input, strategies) loop
+    foreach strategy in array usable loop
         case strategy
             when 'containment' then
                 return query select * from areas_for_point(lon, lat, collections, types, target_release,
@@ -3101,7 +3157,8 @@ begin
                     types, target_release, include_retired, parent, 1);
             when 'name' then
                 return query select f.* from search_areas(input ->> 'name', collections, types, target_release,
-                    include_retired, case when parent is null then 25 else 500 end) f
+                    include_retired, case when parent is null then 25 else 10000 end,
+                    case when parent is not null then 0.3 end) f
                 where parent is null or (f.release_id, f.area_key) in (
                     select b.release_id, b.area_key from children_of(parent, types, null, 1, collections,
                         target_release, include_retired) b
@@ -3128,9 +3185,11 @@ declare
 begin
     for old in
         select r.id, r.completed_at, parent, c
-        from release r join collection c on c.id = r.collection_id cross join unnest(release_parents()) parent
+        from release r join collection c on c.id = r.collection_id
+        cross join unnest(release_parents()) with ordinality n (parent, place)
         where r.retired_at is null and to_regclass(release_table('release_area', r.id)) is not null
             and to_regclass(release_table(parent, r.id)) is null
+        order by r.id, place
     loop
         if old.completed_at is null then
             perform create_release_table(old.parent, old.id, (old.c).key);
@@ -3200,26 +3259,52 @@ language sql stable set search_path from current as $$
     )
 $$;
 
--- Gives one role its rights; repeating it adds what is new. Locks: catalog rows of the objects.
+-- The relations that rights are given to: all but the tables of single runs and releases, which are read through their
+-- roots and would collide with an import that is attaching them.
+create or replace function grantable_relations() returns setof regclass
+language sql stable set search_path from current as $$
+    select c.oid::regclass from pg_class c
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v')
+        and not c.relispartition and c.relname !~ '_[0-9a-f]{32}$'
+$$;
+
+-- Gives one role its rights and no others; repeating it adds what is new. Locks: catalog rows of the objects.
 create or replace function renew_access(given catalog_role) returns void
 language plpgsql set search_path from current as $$
 declare
     item text;
+    may boolean;
 begin
     execute format('grant usage on schema %I to %I', current_schema(), given.role);
-    for item in select r from readable_relations() r loop
-        execute format('grant select on %s to %I', item, given.role);
-    end loop;
-    for item in
-        select p.oid::regprocedure from pg_proc p
-        where p.pronamespace = current_schema()::regnamespace
-            and (p.provolatile <> 'v' or p.prosecdef and given.access = 'writer')
+    for item, may in
+        select g, given.access = 'writer' or g in (select readable_relations()) from grantable_relations() g
     loop
-        execute format('grant execute on function %s to %I', item, given.role);
+        if may and not has_table_privilege(given.role, item, 'select') then
+            execute format('grant select on %s to %I', item, given.role);
+        elsif not may then
+            execute format('revoke all on %s from %I', item, given.role);
+        end if;
     end loop;
-    if given.access = 'writer' then
-        execute format('grant select on all tables in schema %I to %I', current_schema(), given.role);
-    end if;
+    for item, may in
+        select p.oid::regprocedure, p.provolatile <> 'v' or p.prosecdef and given.access = 'writer'
+        from pg_proc p where p.pronamespace = current_schema()::regnamespace
+    loop
+        execute format(
+            case when may then 'grant execute on function %s to %I' else 'revoke all on function %s from %I' end,
+            item, given.role
+        );
+    end loop;
+end
+$$;
+
+-- All that every migration ends with: roles that are no more are forgotten, all others get what this version needs, and
+-- nobody else may do anything.
+create or replace function renew_all_access() returns void
+language plpgsql set search_path from current as $$
+begin
+    execute format('revoke all on all functions in schema %I from public', current_schema());
+    delete from catalog_role where role not in (select rolname from pg_roles);
+    perform renew_access(c) from catalog_role c;
 end
 $$;
 
@@ -3239,14 +3324,5 @@ begin
     on conflict (role) do update set access = excluded.access
     returning * into given;
     perform renew_access(given);
-end
-$$;
-
--- Roles that are no more are forgotten; all others get what this version of the functions needs.
-do $$
-begin
-    execute format('revoke all on all functions in schema %I from public', current_schema());
-    delete from catalog_role where role not in (select rolname from pg_roles);
-    perform renew_access(c) from catalog_role c;
 end
 $$;

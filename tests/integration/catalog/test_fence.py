@@ -202,12 +202,12 @@ def test_two_catalogs_in_one_database_do_not_wait_for_each_other(
         neighbour.close()
 
 
-def test_a_heartbeat_renews_the_lease_and_keeps_when_progress_was_made(database: Database) -> None:
+def test_a_heartbeat_renews_the_lease_and_keeps_when_progress_was_made(database: Database, owner: Database) -> None:
     fence = claimed(database)
-    with database.dedicated() as own:
+    with owner.dedicated() as own:
         for now, progress in [("10:00", {"rows": 1}), ("10:01", {"rows": 2}), ("10:02", {"rows": 2})]:
             own.execute("select set_config('geogenius.now', %s, false)", [f"2030-01-01 {now}Z"])
-            Executions(database).heartbeat(fence, progress, own)
+            Executions(owner).heartbeat(fence, progress, own)
     run = Runs(database).get(fence.run_id)
     assert run is not None
     assert run.last_heartbeat_at is not None

@@ -22,6 +22,12 @@ EVENTS = "select collection_key, kind, release_key, previous_release_id from pub
 RELEASES = "select release_key from release_status where collection_key = 'world' and {} order by 1"
 
 
+@pytest.fixture
+def database(owner: Database) -> Database:
+    """As the owner, to whose clock the catalog listens."""
+    return owner
+
+
 class Answer(NamedTuple):
     collection_key: str
     release_id: UUID
@@ -244,6 +250,13 @@ def test_a_published_or_previous_release_is_protected_and_a_retired_one_too(data
     publish(database, second)
     assert retire(database, 1) == {first}
     assert visible(database) == second
+
+
+def test_a_writer_cannot_move_the_clock(database: Database, conninfo: str) -> None:
+    (first,) = complete(database, "r1")
+    with opened(conninfo, "writer") as writer:
+        done = publish(writer, first, now="2999-01-01 10:00Z")
+    assert done.published_at.year < 2999
 
 
 def test_a_move_waits_for_another_of_its_collection_alone(database: Database, conninfo: str, sql: Sql) -> None:

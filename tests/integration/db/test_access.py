@@ -5,11 +5,12 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from geogenius.catalog import Executions, Runs
 from geogenius.db import Database
 from geogenius.db.migrate import grant, migrate
 from geogenius.domain.errors import InvalidRequest, Misconfigured
 from geogenius.domain.run import RunState
-from tests.support.catalog import a_manifest, driven, published
+from tests.support.catalog import a_manifest, claimed, driven, published
 from tests.support.databases import READER, WRITER, PostgresCluster, session
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
@@ -131,6 +132,44 @@ def test_a_door_never_runs_what_a_writer_left_in_its_session(database: Database,
             assert "must be owner of table repaired" in str(error)  # noqa: PT017  a refusal is as good
         else:
             assert row == {"areas": 2}
+
+
+def test_a_door_takes_no_table_of_the_session_for_that_of_a_run(database: Database) -> None:
+    """What phases left out is not there, and its name is free: it must not be looked for in the session."""
+    fence = claimed(database)
+    for phase in list(RunState)[1:8]:
+        Executions(database).advance(fence, phase, {})
+    run = Runs(database).get(fence.run_id)
+    assert run is not None
+    evil = "create function pg_temp.evil() returns boolean language plpgsql as 'begin raise exception ''sprung''; end'"
+    with session(database) as connection:
+        connection.execute(evil)
+        for parent in ("release_area", "boundary", "boundary_part", "area_name", "area_code", "relation", "staging"):
+            owner_of = run.run_id if parent == "staging" else run.release_id
+            view = f"create temporary view {parent}_{owner_of.hex} as select * from pg_class where pg_temp.evil()"
+            connection.execute(view.encode())
+        for call in ("verify_release(%s, %s)", "complete_import(%s, %s, '{}')"):
+            with pytest.raises(psycopg.Error) as refused_:
+                connection.execute(f"select {call}".encode(), [fence.run_id, fence.executor_id])
+            assert refused_.value.diag.message_detail in ("not_merged", "artifact_unobserved")
+
+
+def test_a_writer_that_becomes_a_reader_writes_no_more(owner: Database, database: Database) -> None:
+    grant(owner, "reader", WRITER)
+    try:
+        with session(database) as connection:
+            assert refused(connection, "select retire_releases('world', 1)")
+            assert refused(connection, "select count(*) from import_run")
+            connection.execute("select count(*) from published_areas")
+    finally:
+        grant(owner, "writer", WRITER)
+
+
+def test_rejects_are_kept_for_a_run_that_is_staging_alone(database: Database) -> None:
+    fence = published(database)
+    with session(database) as connection, pytest.raises(psycopg.Error) as refused_:
+        connection.execute("select record_rejects(%s, 'f', '{1}', '{bad}', '{null}', '{x}')", [fence.run_id])
+    assert refused_.value.diag.message_detail == "lease_lost"
 
 
 def test_every_door_looks_into_temporary_objects_last(sql: Sql) -> None:

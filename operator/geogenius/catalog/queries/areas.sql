@@ -14,7 +14,7 @@ copy {staging} (
 
 -- name: record_rejects (one)
 -- Keeps rows that cannot be imported. Locks: the rows.
-select record_rejects(%(run)s, %(artifact)s, %(positions)s, %(reasons)s, %(byte_offsets)s, %(details)s)
+select record_rejects(%(run)s, %(executor)s, %(artifact)s, %(positions)s, %(reasons)s, %(byte_offsets)s, %(details)s)
 
 -- name: merge_staging (one)
 -- Builds the tables of the release. Locks: run row and lease row in share, the tables.

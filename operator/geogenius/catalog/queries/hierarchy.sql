@@ -3,7 +3,7 @@
 select m.seed, (m.match).*,
     ST_X((m.match).centroid::geometry) as longitude, ST_Y((m.match).centroid::geometry) as latitude
 from children_of_many(
-    %(area_keys)s, %(types)s, %(classifications)s, %(max_depth)s, %(collections)s, %(release)s, %(include_retired)s
+    %(area_keys)s, %(types)s, %(classifications)s, %(max_depth)s::int4, %(collections)s, %(release)s, %(include_retired)s
 ) m
 
 -- name: ancestors_of_many (many)
@@ -11,7 +11,7 @@ from children_of_many(
 select m.seed, (m.match).*,
     ST_X((m.match).centroid::geometry) as longitude, ST_Y((m.match).centroid::geometry) as latitude
 from ancestors_of_many(
-    %(area_keys)s, %(types)s, %(classifications)s, %(max_depth)s, %(collections)s, %(release)s, %(include_retired)s
+    %(area_keys)s, %(types)s, %(classifications)s, %(max_depth)s::int4, %(collections)s, %(release)s, %(include_retired)s
 ) m
 
 -- name: related_areas_many (many)

@@ -16,5 +16,5 @@ from areas_for_geometry(
 -- The areas within a distance of a point (GiST on boundary, boundary_part and centroids).
 select m.*, ST_X(m.centroid::geometry) as longitude, ST_Y(m.centroid::geometry) as latitude
 from areas_near(
-    %(longitude)s, %(latitude)s, %(radius)s, %(collections)s, %(types)s, %(release)s, %(include_retired)s, %(limit)s
+    %(longitude)s, %(latitude)s, %(radius)s, %(collections)s, %(types)s, %(release)s, %(include_retired)s, %(limit)s::int4
 ) m

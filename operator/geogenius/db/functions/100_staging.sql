@@ -34,13 +34,29 @@ end
 $$;
 
 -- Keeps rows that cannot be imported. Repeating one keeps the first. Set-wise: the arrays have one length.
--- Locks: the rows (the caller has passed the fence in this transaction).
+-- Locks: those of the fence, the rows. Errors: those of the fence.
+create or replace function record_rejects(
+    run uuid, executor uuid, artifact text, positions bigint[], reasons text[], byte_offsets bigint[], details text[]
+) returns void
+language plpgsql security definer set search_path from current as $$
+begin
+    perform assert_import_write(run, executor, array['staging']::run_state[]);
+    insert into import_reject (run_id, artifact, position, reason, byte_offset, detail)
+    select run, record_rejects.artifact, r.position, r.reason, r.byte_offset, left(r.detail, 200)
+    from unnest(positions, reasons, byte_offsets, details) r (position, reason, byte_offset, detail)
+    on conflict do nothing;
+end
+$$;
+
+-- The same as importers of 0.1 call it, in a transaction that has passed the fence: with the executor of the run.
 create or replace function record_rejects(
     run uuid, artifact text, positions bigint[], reasons text[], byte_offsets bigint[], details text[]
 ) returns void
-language sql security definer set search_path from current as $$
-    insert into import_reject (run_id, artifact, position, reason, byte_offset, detail)
-    select run, artifact, r.position, r.reason, r.byte_offset, left(r.detail, 200)
-    from unnest(positions, reasons, byte_offsets, details) r (position, reason, byte_offset, detail)
-    on conflict do nothing
+language plpgsql security definer set search_path from current as $$
+begin
+    perform record_rejects(
+        run, (select l.executor_id from import_run_lease l where l.run_id = run), artifact, positions, reasons,
+        byte_offsets, details
+    );
+end
 $$;

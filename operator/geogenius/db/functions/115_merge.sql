@@ -5,7 +5,7 @@ language plpgsql stable set search_path from current as $$
 declare
     found_rows bigint;
 begin
-    if to_regclass(staging) is not null then
+    if has_own_table(staging) then
         execute format('select count(*) from %I', staging) into found_rows;
     end if;
     if found_rows is distinct from written then

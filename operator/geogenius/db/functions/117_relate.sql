@@ -49,7 +49,7 @@ $$;
 create or replace function assert_staging_left(run uuid, release uuid) returns void
 language plpgsql stable set search_path from current as $$
 declare
-    lost boolean := to_regclass(staging_table(run)) is null;
+    lost boolean := not has_own_table(staging_table(run));
 begin
     if not lost then
         execute format(

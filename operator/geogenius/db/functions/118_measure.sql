@@ -16,7 +16,7 @@ begin
     execute format(
         $sql$
             create temporary table surface on commit drop as
-            select a.area_number, t.rank, ST_Area(b.geom::geography) as m2
+            select a.area_number, t.rank, ST_Area(ST_Segmentize(b.geom, 0.25)::geography) as m2
             from %I a
             join %I b on b.area_number = a.area_number
             join area_type k on k.key = a.area_type
@@ -31,11 +31,11 @@ begin
             select $1, $2, m.parent, m.child,
                 case when m.shared >= 0.999 * m.child_m2 then 'contains'
                     when m.shared >= 0.5 * m.child_m2 then 'mostly_contains' else 'overlaps' end,
-                m.shared, least(1, m.shared / m.parent_m2), least(1, m.shared / m.child_m2)
+                m.shared, least(1, m.shared / nullif(m.parent_m2, 0)), least(1, m.shared / nullif(m.child_m2, 0))
             from (
                 select p.area_number as parent, c.area_number as child, p.m2 as parent_m2, c.m2 as child_m2, sum(
                     case when ST_Covers(g.geom, b.geom) then c.m2
-                        else ST_Area(ST_Intersection(g.geom, b.geom)::geography) end
+                        else ST_Area(ST_Segmentize(ST_Intersection(g.geom, b.geom), 0.25)::geography) end
                 ) as shared
                 from pg_temp.surface c
                 join %2$I b on b.area_number = c.area_number
@@ -48,7 +48,7 @@ begin
                 where ST_Intersects(g.geom, b.geom)
                 group by p.area_number, c.area_number, p.m2, c.m2
             ) m
-            where m.shared > 0 and not exists (
+            where m.shared > 0 and m.parent_m2 > 0 and m.child_m2 > 0 and not exists (
                 select from %1$I x where x.parent_number = m.parent and x.child_number = m.child
             )
         $sql$,

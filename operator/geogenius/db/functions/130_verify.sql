@@ -16,7 +16,7 @@ language sql stable set search_path from current as $$
     from publication p
     join release r on r.id = run.release_id and r.collection_id = p.collection_id
     join import_run i on i.release_id = p.release_id and i.state = 'completed'
-    cross join jsonb_each_text(i.verification -> 'areas_by_type') old
+    cross join jsonb_each_text(coalesce(i.verification -> 'areas_by_type', count_areas(p.release_id))) old
     where coalesce((counts ->> old.key)::bigint, 0)
         < old.value::bigint * (1 - (run.gates ->> 'max_shrink_percent')::numeric / 100)
 $$;

@@ -8,13 +8,13 @@ declare
     middle text := collection_table(parent, collection.id);
     leaf text := release_table(parent, release);
 begin
-    if to_regclass(leaf) is null then -- merged by a program that does not know this table
+    if not has_own_table(leaf) then -- merged by a program that does not know this table
         perform create_release_table(parent, release, collection.key);
     end if;
-    if to_regclass(middle) is null then
+    if not has_own_table(middle) then
         execute format('lock table %I in share update exclusive mode', parent);
     end if;
-    if to_regclass(middle) is null then
+    if not has_own_table(middle) then
         execute format(
             $ddl$
                 create table %I (

@@ -1,5 +1,8 @@
 -- What no function may do by mistake, nor a hand: the tables refuse it themselves.
 
+-- In the order in which registrations and ends take them.
+lock table release, import_run, publication in share row exclusive mode;
+
 -- A run that has ended never changes again. Errors: 55000 run_ended.
 create or replace function guard_ended_run() returns trigger
 language plpgsql set search_path from current as $$

@@ -34,7 +34,7 @@ begin
         select c.key, c.id, r.id, r.release_key, types, retired_too, (
             select k.ranks from release_ranks k where k.release_id = r.id
         ), r.filled
-        from unnest(collections) asked join collection c on c.key = asked
+        from (select distinct unnest(collections)) a (asked) join collection c on c.key = a.asked
         join publication p on p.collection_id = c.id join release r on r.id = p.release_id;
     end if;
 end
@@ -59,7 +59,7 @@ begin
 end
 $$;
 
--- The areas of one release that `hits` finds, whole, in the order of what was measured, the first `cut` of each seed.
+-- The areas of one release that `hits` finds, whole, in the order of what was measured, the first `cut` of all.
 -- `hits` is a query of our own files: columns seed, area_number, match_method, distance_m, intersection_area_m2,
 -- coverage_of_input, coverage_of_area, score, depth, relation_type. In it, {table} is that table of this release; $3
 -- and $4 are the geometries `place` and `zone`, $5 is `options`, $6 the types of the release. No caller's text reaches

@@ -9,6 +9,9 @@ language plpgsql stable parallel safe security definer set search_path from curr
 declare
     place geometry := place_of(longitude, latitude);
 begin
+    if abs(latitude) = 90 then -- a pole is one place, whatever its longitude
+        place := ST_SetSRID(ST_MakeLine(ST_MakePoint(-180, latitude), ST_MakePoint(180, latitude)), 4326);
+    end if;
     return query
     select (m.match).*
     from question_scope(collections, types, target_release, include_retired) s
@@ -39,12 +42,16 @@ begin
     select (m.match).*
     from question_scope(collections, types, target_release, include_retired) s
     cross join lateral matches_in(s, $hits$
-        select 1, area_number, 'overlap', null::float8, shared, least(100, 100 * shared / ST_Area($3::geography)),
+        select 1, area_number, 'overlap', null::float8, shared, 
+            least(100, 100 * shared / nullif(ST_Area(ST_Segmentize($3, 0.25)::geography), 0)),
             least(100, 100 * shared / (
-                select sum(ST_Area(w.geom::geography)) from {boundary} w where w.area_number = found.area_number
+                select nullif(sum(ST_Area(ST_Segmentize(w.geom, 0.25)::geography)), 0)
+                from {boundary} w where w.area_number = found.area_number
             )), null::float8, null::integer, null
         from (
-            select g.area_number, sum(ST_Area(ST_Intersection(g.geom, $3)::geography)) as shared
+            select g.area_number, sum(
+                ST_Area(ST_Segmentize(ST_Intersection(g.geom, $3), 0.25)::geography)
+            ) as shared
             from (
                 select area_number, geom from {boundary} b where not b.divided and ST_Intersects(b.geom, $3)
                 union all

@@ -29,7 +29,8 @@ begin
         from (
             select x.seed, a.area_number
             from seed x cross join unnest($6) k
-            join {release_area} a on a.area_key = area_key(x.code_type, k, x.code_value)
+            join {release_area} a
+                on a.area_key = area_key(x.code_type, k, x.code_value) and a.authority = x.code_type
             union
             select x.seed, c.area_number
             from seed x join {area_code} c on c.code_type = x.code_type and c.code_value = x.code_value

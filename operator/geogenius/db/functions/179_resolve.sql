@@ -49,12 +49,13 @@ create or replace function resolve(
 ) returns setof area_match
 language plpgsql stable parallel unsafe set search_path from current as $$
 declare
+    usable text[] := usable_strategies(input, strategies); -- first: what follows takes the input at its word
     strategy text;
     parent text := input ->> 'parent_area_key';
     lon float8 := input ->> 'lon';
     lat float8 := input ->> 'lat';
 begin
-    foreach strategy in array usable_strategies(input, strategies) loop
+    foreach strategy in array usable loop
         case strategy
             when 'containment' then
                 return query select * from areas_for_point(lon, lat, collections, types, target_release,
@@ -64,7 +65,8 @@ begin
                     types, target_release, include_retired, parent, 1);
             when 'name' then
                 return query select f.* from search_areas(input ->> 'name', collections, types, target_release,
-                    include_retired, case when parent is null then 25 else 500 end) f
+                    include_retired, case when parent is null then 25 else 10000 end,
+                    case when parent is not null then 0.3 end) f
                 where parent is null or (f.release_id, f.area_key) in (
                     select b.release_id, b.area_key from children_of(parent, types, null, 1, collections,
                         target_release, include_retired) b

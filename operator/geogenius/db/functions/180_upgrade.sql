@@ -7,9 +7,11 @@ declare
 begin
     for old in
         select r.id, r.completed_at, parent, c
-        from release r join collection c on c.id = r.collection_id cross join unnest(release_parents()) parent
+        from release r join collection c on c.id = r.collection_id
+        cross join unnest(release_parents()) with ordinality n (parent, place)
         where r.retired_at is null and to_regclass(release_table('release_area', r.id)) is not null
             and to_regclass(release_table(parent, r.id)) is null
+        order by r.id, place
     loop
         if old.completed_at is null then
             perform create_release_table(old.parent, old.id, (old.c).key);

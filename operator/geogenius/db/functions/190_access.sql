@@ -15,26 +15,52 @@ language sql stable set search_path from current as $$
     )
 $$;
 
--- Gives one role its rights; repeating it adds what is new. Locks: catalog rows of the objects.
+-- The relations that rights are given to: all but the tables of single runs and releases, which are read through their
+-- roots and would collide with an import that is attaching them.
+create or replace function grantable_relations() returns setof regclass
+language sql stable set search_path from current as $$
+    select c.oid::regclass from pg_class c
+    where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p', 'v')
+        and not c.relispartition and c.relname !~ '_[0-9a-f]{32}$'
+$$;
+
+-- Gives one role its rights and no others; repeating it adds what is new. Locks: catalog rows of the objects.
 create or replace function renew_access(given catalog_role) returns void
 language plpgsql set search_path from current as $$
 declare
     item text;
+    may boolean;
 begin
     execute format('grant usage on schema %I to %I', current_schema(), given.role);
-    for item in select r from readable_relations() r loop
-        execute format('grant select on %s to %I', item, given.role);
-    end loop;
-    for item in
-        select p.oid::regprocedure from pg_proc p
-        where p.pronamespace = current_schema()::regnamespace
-            and (p.provolatile <> 'v' or p.prosecdef and given.access = 'writer')
+    for item, may in
+        select g, given.access = 'writer' or g in (select readable_relations()) from grantable_relations() g
     loop
-        execute format('grant execute on function %s to %I', item, given.role);
+        if may and not has_table_privilege(given.role, item, 'select') then
+            execute format('grant select on %s to %I', item, given.role);
+        elsif not may then
+            execute format('revoke all on %s from %I', item, given.role);
+        end if;
     end loop;
-    if given.access = 'writer' then
-        execute format('grant select on all tables in schema %I to %I', current_schema(), given.role);
-    end if;
+    for item, may in
+        select p.oid::regprocedure, p.provolatile <> 'v' or p.prosecdef and given.access = 'writer'
+        from pg_proc p where p.pronamespace = current_schema()::regnamespace
+    loop
+        execute format(
+            case when may then 'grant execute on function %s to %I' else 'revoke all on function %s from %I' end,
+            item, given.role
+        );
+    end loop;
+end
+$$;
+
+-- All that every migration ends with: roles that are no more are forgotten, all others get what this version needs, and
+-- nobody else may do anything.
+create or replace function renew_all_access() returns void
+language plpgsql set search_path from current as $$
+begin
+    execute format('revoke all on all functions in schema %I from public', current_schema());
+    delete from catalog_role where role not in (select rolname from pg_roles);
+    perform renew_access(c) from catalog_role c;
 end
 $$;
 
@@ -54,14 +80,5 @@ begin
     on conflict (role) do update set access = excluded.access
     returning * into given;
     perform renew_access(given);
-end
-$$;
-
--- Roles that are no more are forgotten; all others get what this version of the functions needs.
-do $$
-begin
-    execute format('revoke all on all functions in schema %I from public', current_schema());
-    delete from catalog_role where role not in (select rolname from pg_roles);
-    perform renew_access(c) from catalog_role c;
 end
 $$;

@@ -41,6 +41,14 @@ where e.extname = %(extension)s
 -- Needs a superuser, or for a trusted extension the right to create in the database.
 create extension if not exists {extension} with schema public
 
+-- name: limit_lock_wait (one)
+-- Shorter than deadlock_timeout: who meets an import gives way before the server has to choose between the two.
+select set_config('lock_timeout', %(lock_timeout)s, true)
+
 -- name: grant_access (one)
 -- Gives a role of the server its rights, now and after every migration. Locks: the row, catalog rows of the objects.
 select grant_access(%(role)s, %(access)s)
+
+-- name: renew_all_access (one)
+-- Rights of all roles of the catalog. Locks: catalog rows of the objects.
+select renew_all_access()
