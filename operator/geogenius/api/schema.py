@@ -38,10 +38,12 @@ class StructuralGenerator(GenerateJsonSchema):
 
     @override
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Drop the default null, and empty objects and lists that are made anew."""
+        """Drop nulls, which a field that is not nullable may not have, and what is made anew each time."""
         generated = super().default_schema(schema)
         if generated.get("default", ...) is None:
             del generated["default"]
+        elif isinstance(generated.get("default"), dict):
+            generated["default"] = _without_nulls(generated["default"])
         return generated
 
     @override
@@ -134,3 +136,9 @@ def _without_const(generated: JsonSchemaValue) -> JsonSchemaValue:
 def _rule(rule: Rule) -> JsonObject:
     generated: JsonObject = {"rule": rule.expression, "message": rule.message, "reason": rule.reason}
     return generated if rule.field_path is None else generated | {"fieldPath": rule.field_path}
+
+
+def _without_nulls(value: JsonSchemaValue) -> JsonSchemaValue:
+    return {
+        key: _without_nulls(item) if isinstance(item, dict) else item for key, item in value.items() if item is not None
+    }

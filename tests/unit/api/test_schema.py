@@ -1,5 +1,6 @@
 """The schema is structural: what an API server would refuse is not in it, and everything has an end."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
@@ -168,3 +169,10 @@ def test_the_columns_are_those_of_the_design() -> None:
 
     assert shown == ["State", "Phase", "Progress", "Rows", "Attempt", "Age"]
     assert wide == ["Reason", "Run", "Job", "Message"]
+
+
+def test_no_default_holds_a_null_which_the_api_server_would_refuse() -> None:
+    schema = custom_resource_definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    defaults = {path: json.dumps(node["default"]) for path, node in nodes(schema) if "default" in node}
+    assert defaults
+    assert [path for path, default in defaults.items() if "null" in default] == []
