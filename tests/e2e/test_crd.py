@@ -87,6 +87,7 @@ def test_what_is_left_out_gets_its_defaults(kubectl: Kubectl, namespace: str) ->
         "staleAfterSeconds": 900,
         "deadlines": {"launchSeconds": 600, "activeSeconds": 21600},
         "rejects": {"limit": 0},
+        "verification": {"minimumAreas": [], "requiredTypes": []},
         "ttlSecondsAfterFinished": 86400,
         "pod": {"resources": {"requests": {}, "limits": {}}},
     }
