@@ -26,8 +26,9 @@ select ST_X(p) as longitude, ST_Y(p) as latitude from (
 ) seam where not ST_IsEmpty(p) limit 1
 """
 SHARE = """
-select ST_Area(ST_Intersection(geom, other)::geography) as shared, ST_Area(geom::geography) as own,
-    ST_Area(other::geography) as asked
+select ST_Area(ST_Segmentize(ST_Intersection(geom, other), 0.25)::geography) as shared,
+    ST_Area(ST_Segmentize(geom, 0.25)::geography) as own,
+    ST_Area(ST_Segmentize(other, 0.25)::geography) as asked
 from published_boundaries, ST_GeomFromGeoJSON(%s) other
 """
 DISAGREEING = """
