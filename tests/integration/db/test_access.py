@@ -1,6 +1,8 @@
 """What the roles of a catalog can do, and above all what they cannot."""
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,6 +15,7 @@ from geogenius.domain.run import RunState
 from tests.support.catalog import a_manifest, claimed, driven, published
 from tests.support.databases import READER, WRITER, PostgresCluster, session
 
+README = Path(__file__).parents[3] / "README.md"
 Sql = psycopg.Connection[psycopg.rows.DictRow]
 TABLES = """
 select c.relname as name from pg_class c
@@ -94,6 +97,16 @@ def test_a_reader_reads_what_is_complete_and_nothing_of_runs(database: Database,
             assert refused(connection, f"select count(*) from {hidden}"), hidden
         assert connection.execute("select code from areas_for_point(10.5, 50.5)").fetchall() == [{"code": "DE"}]
         assert connection.execute("select count(*) as many from published_areas").fetchall() == [{"many": 2}]
+
+
+def test_a_reader_may_ask_all_that_the_readme_asks(database: Database, reader: Database) -> None:
+    published(database)
+    questions = re.findall(r"```sql\n(.*?)```", README.read_text(), re.DOTALL)
+    statements = [line for question in questions for line in question.splitlines()]
+    assert len(statements) >= 5
+    with session(reader) as connection:
+        for statement in [*statements, "select release_at('world', now())", "select published_release('world')"]:
+            connection.execute(statement.encode())
 
 
 def test_a_role_without_rights_can_do_nothing(postgres: PostgresCluster, dbname: str, database: Database) -> None:
