@@ -10,7 +10,7 @@ from geogenius.db import Database
 from geogenius.domain.area import StagedArea
 from geogenius.domain.intent import ImportIntent
 from geogenius.domain.prepared import Registered
-from geogenius.domain.run import ExecutorId, Fence, RequestRef, RunId, RunState, Workload, workload_name
+from geogenius.domain.run import ExecutorId, Fence, ReleaseId, RequestRef, RunId, RunState, Workload, workload_name
 
 SHA = "ab" * 32
 CLUSTER_ID = UUID("bbbbbbbb-cccc-dddd-eeee-ffffffffffff")
@@ -160,6 +160,13 @@ def published(database: Database, manifest: dict[str, Any] | None = None, **opti
     fence = driven(database, RunState.PUBLISHING, manifest, **options)
     Executions(database).publish(fence)
     return fence
+
+
+def release_of(database: Database, fence: Fence) -> ReleaseId:
+    """The release that a run builds."""
+    run = Runs(database).get(fence.run_id)
+    assert run is not None
+    return run.release_id
 
 
 def _work(database: Database, fence: Fence, phase: RunState, areas: StagedFiles) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import psycopg
 
-from geogenius.catalog import AreaMatch, Runs
+from geogenius.catalog import AreaMatch
 from geogenius.db import Database
 from geogenius.domain.area import StagedArea
-from geogenius.domain.run import Fence, ReleaseId
-from tests.support.catalog import a_manifest, an_area, published
+from geogenius.domain.run import ReleaseId
+from tests.support.catalog import a_manifest, an_area, published, release_of
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
 KINDS = [
@@ -46,12 +46,6 @@ def bare(*codes: str, area_type: str = "country") -> list[StagedArea]:
 def read(database: Database, areas: Sequence[StagedArea], **changes: Any) -> ReleaseId:  # noqa: ANN401  any field
     """Publishes a release of an atlas with these areas."""
     return release_of(database, published(database, an_atlas(**changes), areas=areas))
-
-
-def release_of(database: Database, fence: Fence) -> ReleaseId:
-    run = Runs(database).get(fence.run_id)
-    assert run is not None
-    return run.release_id
 
 
 def key(code: str, area_type: str = "country") -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from psycopg import Connection, sql
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from geogenius.catalog.answers import MergeCounts, RelateCounts, StoredReject, VerifyReport
-from geogenius.catalog.rows import report_of
+from geogenius.catalog.rows import pair_of, report_of
+from geogenius.catalog.statements import Statements
 from geogenius.db import Call, Database
 from geogenius.db.sql import load_queries
 from geogenius.domain.area import Reject, StagedArea
@@ -26,6 +26,7 @@ class Areas:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._statements = Statements(database, _QUERIES)
 
     def create_staging(self, fence: Fence) -> None:
         """Makes the empty staging table of the run, in place of an older one."""
@@ -34,7 +35,7 @@ class Areas:
     def stage(self, fence: Fence, artifact: str, areas: Sequence[StagedArea], rejects: Sequence[Reject]) -> None:
         """Writes one page of an artifact, all or nothing. Not repeatable: a repeated area counts as a duplicate."""
         with self._database.connection(Call.PAGE) as connection:
-            row = connection.execute(_QUERIES["assert_staging"], _pair(fence)).fetchall()[0]
+            row = connection.execute(_QUERIES["assert_staging"], pair_of(fence)).fetchall()[0]
             if areas:
                 _copy(connection, row["staging"], artifact, areas)
             if rejects:
@@ -66,13 +67,11 @@ class Areas:
 
     def rejects(self, run_id: RunId, limit: int) -> list[StoredReject]:
         """The first rejects of a run in the order of its files."""
-        with self._database.connection() as connection:
-            rows = connection.execute(_QUERIES["list_rejects"], {"run": run_id, "limit": limit}).fetchall()
+        rows = self._statements.rows("list_rejects", run=run_id, limit=limit)
         return [StoredReject(**row) for row in rows]
 
     def _fenced(self, name: str, call: Call, fence: Fence, **arguments: int) -> DictRow:
-        with self._database.connection(call) as connection:
-            return connection.execute(_QUERIES[name], {**_pair(fence), **arguments}).fetchall()[0]
+        return self._statements.one(name, call, **pair_of(fence), **arguments)
 
 
 def _copy(connection: Connection[DictRow], staging: str, artifact: str, areas: Sequence[StagedArea]) -> None:
@@ -103,14 +102,10 @@ def _row(artifact: str, area: StagedArea) -> tuple[object, ...]:
 
 def _reject_arrays(fence: Fence, artifact: str, rejects: Sequence[Reject]) -> dict[str, Any]:
     return {
-        **_pair(fence),
+        **pair_of(fence),
         "artifact": artifact,
         "positions": [reject.position for reject in rejects],
         "reasons": [reject.reason for reject in rejects],
         "byte_offsets": [reject.byte_offset for reject in rejects],
         "details": [reject.detail for reject in rejects],
     }
-
-
-def _pair(fence: Fence) -> dict[str, UUID]:
-    return {"run": fence.run_id, "executor": fence.executor_id}

@@ -80,14 +80,12 @@ def migrate(database: Database, files: list[SqlFile] | None = None) -> list[str]
     with _one_at_a_time(database), database.dedicated() as connection:
         with database.transaction(connection, Call.BULK):
             _prepare(connection, database.schema)
-            missing = _missing(files, _applied(connection))
             applied = _applied(connection)
+        missing = _missing(files, applied)
         for file in missing:
             _patiently(database, connection, partial(_apply, connection, file.name, file.checksum, [file]))
-        if applied.get(_FUNCTIONS) != (checksum := _functions_checksum()):
-            _patiently(database, connection, partial(_apply, connection, _FUNCTIONS, checksum, functions()))
-        with database.transaction(connection, Call.BULK):
-            connection.execute(_QUERIES["renew_all_access"])
+        current = applied.get(_FUNCTIONS) == _functions_checksum()
+        _patiently(database, connection, partial(_renew, connection, functions_too=not current))
     return [file.name for file in missing]
 
 
@@ -118,6 +116,13 @@ def _patiently(database: Database, connection: Connection[DictRow], apply: Calla
             time.sleep(_LOCK_WAIT.total_seconds())
         else:
             return
+
+
+def _renew(connection: Connection[DictRow], *, functions_too: bool) -> None:
+    """Functions, then rights, in one transaction: a new function is at nobody's disposal in between."""
+    if functions_too:
+        _apply(connection, _FUNCTIONS, _functions_checksum(), functions())
+    connection.execute(_QUERIES["renew_all_access"])
 
 
 def _prepare(connection: Connection[DictRow], name: str) -> None:

@@ -510,6 +510,19 @@ begin
 end
 $$;
 
+-- The id of a collection. Errors: 23503 unknown_collection.
+create or replace function require_collection(wanted text) returns uuid
+language plpgsql stable set search_path from current as $$
+declare
+    home uuid := (select id from collection where key = wanted);
+begin
+    if home is null then
+        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
+    end if;
+    return home;
+end
+$$;
+
 -- Serialises prepare, retry, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
 language plpgsql set search_path from current as $$
@@ -1819,7 +1832,6 @@ begin
             ('area_code', 'area_number'), ('relation', 'parent_number'), ('relation', 'child_number')
         ) c (parent, number)
     loop
-        continue when to_regclass(release_table(checked.parent, release)) is null;
         execute format(
             'select count(*) from %I x where not exists (select from %I a where a.area_number = x.%I)',
             release_table(checked.parent, release), release_table('release_area', release), checked.number
@@ -1925,9 +1937,6 @@ declare
     middle text := collection_table(parent, collection.id);
     leaf text := release_table(parent, release);
 begin
-    if not has_own_table(leaf) then -- merged by a program that does not know this table
-        perform create_release_table(parent, release, collection.key);
-    end if;
     if not has_own_table(middle) then
         execute format('lock table %I in share update exclusive mode', parent);
     end if;
@@ -2146,9 +2155,7 @@ language plpgsql security definer set search_path from current as $$
 declare
     held publication;
 begin
-    if not exists (select from collection c where c.key = wanted) then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    end if;
+    perform require_collection(wanted);
     perform lock_publication(wanted);
     select p.* into held from publication p join collection c on c.id = p.collection_id where c.key = wanted;
     if leaving is not null and held.release_id is distinct from leaving then
@@ -2171,12 +2178,10 @@ $$;
 create or replace function retire_releases(wanted text, keep integer) returns setof uuid
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
     retired uuid[];
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    elsif not coalesce(keep >= 1, false) then
+    if not coalesce(keep >= 1, false) then
         perform refuse('22023', 'bad_keep', format('keep must be at least 1, not %s', coalesce(keep::text, 'null')));
     end if;
     perform lock_publication(wanted);
@@ -2202,11 +2207,9 @@ $$;
 create or replace function retire_area(wanted text, area text, successor text) returns void
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    elsif successor = area then
+    if successor = area then
         perform refuse('22023', 'bad_successor', format('%s cannot succeed itself', area));
     end if;
     insert into area_retirement (collection_id, area_key, retired_at, successor_key)
@@ -2219,11 +2222,8 @@ $$;
 create or replace function restore_area(wanted text, area text) returns boolean
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    end if;
     delete from area_retirement where collection_id = home and area_key = area;
     return found;
 end
@@ -2342,21 +2342,21 @@ language sql stable parallel safe set search_path from current as $$
     select p.release_id from publication p join collection c on c.id = p.collection_id where c.key = wanted
 $$;
 
--- The release that readers of a collection saw at a moment; null for an unknown collection, or before the first
--- publication. Its tables may be gone meanwhile: see release_status. Reads publication_event_of_collection.
-create or replace function release_at(wanted text, moment timestamptz) returns uuid
-language sql stable parallel safe set search_path from current as $$
-    select e.release_id from publication_event e join collection c on c.id = e.collection_id
-    where c.key = wanted and e.occurred_at <= moment
-    order by e.sequence desc limit 1
-$$;
-
 -- Every move of a pointer, numbered in the order of commits: a reader that has seen a number has seen all below it.
 create or replace view publication_history as
 select e.sequence, c.key as collection_key, e.kind, r.release_key, e.release_id, e.previous_release_id, e.occurred_at
 from publication_event e
 join collection c on c.id = e.collection_id
 join release r on r.id = e.release_id;
+
+-- The release that readers of a collection saw at a moment; null for an unknown collection, or before the first
+-- publication. Its tables may be gone meanwhile: see release_status. Reads publication_event_of_collection.
+create or replace function release_at(wanted text, moment timestamptz) returns uuid
+language sql stable parallel safe set search_path from current as $$
+    select h.release_id from publication_history h
+    where h.collection_key = wanted and h.occurred_at <= moment
+    order by h.sequence desc limit 1
+$$;
 
 -- The pointer of a collection, read when no move of it is in flight: what a caller asks whose reply was lost. No row
 -- for an unknown collection or one without a published release.
@@ -2660,8 +2660,8 @@ begin
             select h.seed, row(
                 %3$L, %4$L::uuid, %5$L, a.area_key, a.authority, a.area_type, (%7$L::jsonb ->> a.area_type)::integer,
                 a.code, a.name, %8$s, a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method,
-                h.distance_m,
-                h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth, h.relation_type
+                h.distance_m, h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth,
+                h.relation_type
             )::area_match
             from hit h
             join release_area_%2$s a on a.area_number = h.area_number
@@ -2810,11 +2810,12 @@ begin
             select m.match
             from question_scope(collections, types, target_release, include_retired) s
             cross join lateral matches_in(s, $hits$
-                select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8, null::float8,
-                    null::integer, null
+                select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8,
+                    null::float8, null::integer, null
                 from (
                     select g.area_number,
-                        case when ST_Intersects(g.geom, $3) then 0 else ST_Distance(g.geom::geography, $3::geography) end
+                        case when ST_Intersects(g.geom, $3) then 0
+                            else ST_Distance(g.geom::geography, $3::geography) end
                     from ST_Dump($4) z
                     join lateral (
                         select area_number, geom from {boundary} b where not b.divided and b.geom && z.geom
@@ -3191,9 +3192,8 @@ begin
             and to_regclass(release_table(parent, r.id)) is null
         order by r.id, place
     loop
-        if old.completed_at is null then
-            perform create_release_table(old.parent, old.id, (old.c).key);
-        else
+        perform create_release_table(old.parent, old.id, (old.c).key);
+        if old.completed_at is not null then
             perform attach_release_table(old.parent, old.id, old.c);
         end if;
     end loop;

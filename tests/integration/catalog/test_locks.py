@@ -9,10 +9,10 @@ from uuid import UUID
 import psycopg
 import pytest
 
-from geogenius.catalog import Areas, Runs
+from geogenius.catalog import Areas
 from geogenius.db import Call, Database
-from geogenius.domain.run import Fence, RunState
-from tests.support.catalog import a_manifest, completed, driven, published
+from geogenius.domain.run import RunState
+from tests.support.catalog import a_manifest, completed, driven, published, release_of
 from tests.support.databases import opened
 from tests.support.matrix import full, write_evidence
 
@@ -56,12 +56,6 @@ def reading(conninfo: str, release: UUID) -> Iterator[None]:
         for question in READS:
             connection.execute(question.encode(), {"release": release})
         yield
-
-
-def release_of(database: Database, fence: Fence) -> UUID:
-    run = Runs(database).get(fence.run_id)
-    assert run is not None
-    return run.release_id
 
 
 def a_complete(database: Database) -> Move:

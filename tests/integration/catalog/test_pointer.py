@@ -12,8 +12,8 @@ import pytest
 from geogenius.catalog import Executions, Runs
 from geogenius.db import Database
 from geogenius.domain.errors import Conflict, InvalidRequest
-from geogenius.domain.run import Fence, ReleaseId, RunError, RunState
-from tests.support.catalog import a_manifest, claimed, completed, driven, published
+from geogenius.domain.run import ReleaseId, RunError, RunState
+from tests.support.catalog import a_manifest, claimed, completed, driven, published, release_of
 from tests.support.databases import opened, until_waiting_for_lock
 from tests.support.digest import digest
 
@@ -64,12 +64,6 @@ def visible(database: Database, collection: str = "world") -> UUID | None:
 def seen_at(database: Database, moment: str) -> UUID | None:
     release: UUID | None = call(database, "select release_at('world', %s::timestamptz) as id", moment)[0]["id"]
     return release
-
-
-def release_of(database: Database, fence: Fence) -> ReleaseId:
-    run = Runs(database).get(fence.run_id)
-    assert run is not None
-    return run.release_id
 
 
 def complete(database: Database, *keys: str) -> list[ReleaseId]:

@@ -12,16 +12,12 @@ from geogenius.catalog import Areas, Executions, Places, Publications, Runs, Sco
 from geogenius.db import Database
 from geogenius.domain.errors import Conflict, DataRefused, LeaseLost
 from geogenius.domain.run import Fence, ReleaseId, Run, RunError, RunId, RunState
-from tests.support.catalog import a_manifest, completed, driven, published
+from tests.support.catalog import a_manifest, completed, driven, published, release_of
 from tests.support.databases import opened, until_waiting_for_lock
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
 R2 = a_manifest(release="r2")
 EVENTS = "select release_id, previous_release_id, kind from publication_event order by sequence"
-
-
-def release_of(database: Database, fence: Fence) -> ReleaseId:
-    return run_of(database, fence.run_id).release_id
 
 
 def run_of(database: Database, run_id: RunId) -> Run:

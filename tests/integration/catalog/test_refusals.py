@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -13,7 +13,7 @@ from geogenius.db import Database
 from geogenius.db.errors import MEANINGS, translate
 from geogenius.domain.area import ParentLink
 from geogenius.domain.run import ExecutorId, Fence, RunError, RunState
-from tests.support.catalog import a_manifest, an_area, claimed, completed, driven, published, registered
+from tests.support.catalog import a_manifest, an_area, claimed, completed, driven, published, registered, release_of
 from tests.support.digest import digest
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
@@ -28,12 +28,6 @@ WHY = Jsonb({"phase": "pending", "reason": "Gone", "message": "gone"})
 
 def pair(fence: Fence) -> list[Any]:
     return [fence.run_id, fence.executor_id]
-
-
-def release_of(database: Database, fence: Fence) -> UUID:
-    run = Runs(database).get(fence.run_id)
-    assert run is not None
-    return run.release_id
 
 
 def failed(database: Database, manifest: dict[str, Any] | None = None) -> Fence:

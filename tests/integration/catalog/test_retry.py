@@ -281,11 +281,7 @@ def test_a_late_failure_of_an_earlier_attempt_changes_nothing(database: Database
     before = digest(sql)
     Runs(database).fail(fence, RunError("late", "Late", "too late"))
     assert digest(sql) == before, "the tables of the later attempt are not dropped"
-    completed_from(database, building)
-
-
-def completed_from(database: Database, fence: Fence) -> None:
-    run = Runs(database).get(fence.run_id)
+    run = Runs(database).get(building.run_id)
     assert run is not None
     assert run.state is RunState.RELATING
 

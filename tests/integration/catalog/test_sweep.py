@@ -14,20 +14,14 @@ from geogenius.catalog import Publications, Runs
 from geogenius.catalog.sweep import Kept, Sweep, Sweepable, SweepKind, Swept, Waiting
 from geogenius.db import Database
 from geogenius.domain.errors import Misconfigured
-from geogenius.domain.run import Fence, RunError, RunState
-from tests.support.catalog import a_manifest, claimed, completed, driven, published
+from geogenius.domain.run import RunError, RunState
+from tests.support.catalog import a_manifest, claimed, completed, driven, published, release_of
 from tests.support.databases import PostgresCluster, opened, session, until_waiting_for_lock
 from tests.support.digest import digest
 
 Sql = psycopg.Connection[psycopg.rows.DictRow]
 READ = "select count(*) from published_areas where collection_key = 'world'"
 TABLES = "select relname from pg_class where relkind = 'r' and relname ~ '_[0-9a-f]{32}$' order by 1"
-
-
-def release_of(database: Database, fence: Fence) -> UUID:
-    run = Runs(database).get(fence.run_id)
-    assert run is not None
-    return run.release_id
 
 
 def with_a_retired_release(database: Database) -> UUID:

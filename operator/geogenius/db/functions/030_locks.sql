@@ -25,6 +25,19 @@ begin
 end
 $$;
 
+-- The id of a collection. Errors: 23503 unknown_collection.
+create or replace function require_collection(wanted text) returns uuid
+language plpgsql stable set search_path from current as $$
+declare
+    home uuid := (select id from collection where key = wanted);
+begin
+    if home is null then
+        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
+    end if;
+    return home;
+end
+$$;
+
 -- Serialises prepare, retry, claim and fail of one release. Locks: release.
 create or replace function lock_release(collection_key text, release_key text) returns void
 language plpgsql set search_path from current as $$

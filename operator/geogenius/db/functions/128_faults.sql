@@ -74,7 +74,6 @@ begin
             ('area_code', 'area_number'), ('relation', 'parent_number'), ('relation', 'child_number')
         ) c (parent, number)
     loop
-        continue when to_regclass(release_table(checked.parent, release)) is null;
         execute format(
             'select count(*) from %I x where not exists (select from %I a where a.area_number = x.%I)',
             release_table(checked.parent, release), release_table('release_area', release), checked.number

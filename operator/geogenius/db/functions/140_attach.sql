@@ -8,9 +8,6 @@ declare
     middle text := collection_table(parent, collection.id);
     leaf text := release_table(parent, release);
 begin
-    if not has_own_table(leaf) then -- merged by a program that does not know this table
-        perform create_release_table(parent, release, collection.key);
-    end if;
     if not has_own_table(middle) then
         execute format('lock table %I in share update exclusive mode', parent);
     end if;

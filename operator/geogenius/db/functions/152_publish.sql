@@ -97,9 +97,7 @@ language plpgsql security definer set search_path from current as $$
 declare
     held publication;
 begin
-    if not exists (select from collection c where c.key = wanted) then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    end if;
+    perform require_collection(wanted);
     perform lock_publication(wanted);
     select p.* into held from publication p join collection c on c.id = p.collection_id where c.key = wanted;
     if leaving is not null and held.release_id is distinct from leaving then

@@ -5,12 +5,10 @@
 create or replace function retire_releases(wanted text, keep integer) returns setof uuid
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
     retired uuid[];
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    elsif not coalesce(keep >= 1, false) then
+    if not coalesce(keep >= 1, false) then
         perform refuse('22023', 'bad_keep', format('keep must be at least 1, not %s', coalesce(keep::text, 'null')));
     end if;
     perform lock_publication(wanted);
@@ -36,11 +34,9 @@ $$;
 create or replace function retire_area(wanted text, area text, successor text) returns void
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    elsif successor = area then
+    if successor = area then
         perform refuse('22023', 'bad_successor', format('%s cannot succeed itself', area));
     end if;
     insert into area_retirement (collection_id, area_key, retired_at, successor_key)
@@ -53,11 +49,8 @@ $$;
 create or replace function restore_area(wanted text, area text) returns boolean
 language plpgsql security definer set search_path from current as $$
 declare
-    home uuid := (select id from collection where key = wanted);
+    home uuid := require_collection(wanted);
 begin
-    if home is null then
-        perform refuse('23503', 'unknown_collection', format('no collection %s', coalesce(wanted, 'null')));
-    end if;
     delete from area_retirement where collection_id = home and area_key = area;
     return found;
 end

@@ -77,8 +77,8 @@ begin
             select h.seed, row(
                 %3$L, %4$L::uuid, %5$L, a.area_key, a.authority, a.area_type, (%7$L::jsonb ->> a.area_type)::integer,
                 a.code, a.name, %8$s, a.centroid, a.attributes, z.retired_at, z.successor_key, h.match_method,
-                h.distance_m,
-                h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth, h.relation_type
+                h.distance_m, h.intersection_area_m2, h.coverage_of_input, h.coverage_of_area, h.score, h.depth,
+                h.relation_type
             )::area_match
             from hit h
             join release_area_%2$s a on a.area_number = h.area_number

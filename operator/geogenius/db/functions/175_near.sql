@@ -42,11 +42,12 @@ begin
             select m.match
             from question_scope(collections, types, target_release, include_retired) s
             cross join lateral matches_in(s, $hits$
-                select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8, null::float8,
-                    null::integer, null
+                select 1, area_number, 'proximity', min(distance_m), null::float8, null::float8, null::float8,
+                    null::float8, null::integer, null
                 from (
                     select g.area_number,
-                        case when ST_Intersects(g.geom, $3) then 0 else ST_Distance(g.geom::geography, $3::geography) end
+                        case when ST_Intersects(g.geom, $3) then 0
+                            else ST_Distance(g.geom::geography, $3::geography) end
                     from ST_Dump($4) z
                     join lateral (
                         select area_number, geom from {boundary} b where not b.divided and b.geom && z.geom

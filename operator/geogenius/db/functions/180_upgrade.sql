@@ -13,9 +13,8 @@ begin
             and to_regclass(release_table(parent, r.id)) is null
         order by r.id, place
     loop
-        if old.completed_at is null then
-            perform create_release_table(old.parent, old.id, (old.c).key);
-        else
+        perform create_release_table(old.parent, old.id, (old.c).key);
+        if old.completed_at is not null then
             perform attach_release_table(old.parent, old.id, old.c);
         end if;
     end loop;
