@@ -76,6 +76,41 @@ class ImporterSettings(_Group):
     """The parent of the private folder of each run; the system's temporary folder when empty."""
 
 
+class RunnerSettings(_Group):
+    """What starts runs, where the call does not say."""
+
+    name: str = ""
+    """A shipped runner, one of a host package, or module:attribute; empty means task, or else inline."""
+    max_children: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many runs the runner `task` executes at the same time."""
+    grace_seconds: Annotated[float, Field(ge=0)] = 20.0
+    """How long an executor that is asked to end may take before it is killed."""
+
+
+class PgflowSettings(_Group):
+    """The queue: the same for those who put runs into it and for the workers."""
+
+    deadline_seconds: Annotated[int, Field(ge=1, le=2_000_000)] | None = None
+    """How long one execution may take; must exceed the stale window of every run, and is stored by the installation."""
+    worker_required: bool = True
+    """Whether a run is only queued while a worker listens."""
+
+
+class WorkerSettings(_Group):
+    """How a worker of the queue works."""
+
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 2
+    """How many runs it executes at the same time."""
+    lease_seconds: Annotated[int, Field(ge=2, le=3600)] = 60
+    """How long a message stays with a worker that gives no sign of life."""
+    poll_seconds: Annotated[float, Field(gt=0)] = 5.0
+    """How often it asks for messages that it was not told of."""
+    drain_seconds: Annotated[float, Field(ge=0)] = 20.0
+    """How long its runs may go on after SIGTERM before they are asked to end."""
+    probe_port: Annotated[int, Field(ge=0, le=65535)] = 8080
+    """The port of /livez, /readyz and /metrics."""
+
+
 class ControllerSettings(_Group):
     """How the operator works."""
 
@@ -110,6 +145,9 @@ class Settings(BaseSettings):
     job: JobSettings = JobSettings()
     download: DownloadSettings = DownloadSettings()
     importer: ImporterSettings = ImporterSettings()
+    runner: RunnerSettings = RunnerSettings()
+    pgflow: PgflowSettings = PgflowSettings()
+    worker: WorkerSettings = WorkerSettings()
     controller: ControllerSettings = ControllerSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
 

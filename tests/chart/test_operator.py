@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry
 from pydantic import BaseModel
 
 from geogenius.cli import cli
-from geogenius.controller.probes import Probes, serve
 from geogenius.settings import ControllerSettings, Settings, read_settings
+from geogenius.telemetry.probes import Probes, serve
 from tests.support.chart import Rendered, containers
 
 SECRET = {"existingSecret": "maps-db", "urlKey": "dsn", "schema": "maps"}

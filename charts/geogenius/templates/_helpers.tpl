@@ -6,10 +6,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
+{{- /* Of one component: (list . "operator") */ -}}
 {{- define "geogenius.selector" -}}
+{{- $root := index . 0 -}}
 app.kubernetes.io/name: geogenius
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/component: operator
+app.kubernetes.io/instance: {{ $root.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
 {{- define "geogenius.image" -}}
@@ -30,6 +32,56 @@ app.kubernetes.io/component: operator
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- /* Brings the schema up to date before the program starts: (list . .Values.operator) */ -}}
+{{- define "geogenius.migrate" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- if $root.Values.migrations.enabled }}
+initContainers:
+  - name: migrate
+    image: {{ include "geogenius.image" $root | quote }}
+    imagePullPolicy: {{ $root.Values.image.pullPolicy }}
+    args: [migrate]
+    env:
+      {{- include "geogenius.databaseEnv" $root | nindent 6 }}
+      {{- with $component.extraEnv }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    securityContext: {{- include "geogenius.containerSecurity" $root | nindent 6 }}
+    resources: {{- toYaml $component.resources | nindent 6 }}
+    volumeMounts: [{name: scratch, mountPath: /tmp}]
+{{- end }}
+{{- end }}
+
+{{- define "geogenius.downloadEnv" -}}
+- name: GEOGENIUS_DOWNLOAD__ALLOW_HTTP
+  value: {{ .Values.importer.download.allowHttp | quote }}
+- name: GEOGENIUS_DOWNLOAD__ALLOW_PRIVATE_ADDRESSES
+  value: {{ .Values.importer.download.allowPrivateAddresses | quote }}
+{{- end }}
+
+{{- define "geogenius.telemetryEnv" -}}
+- name: GEOGENIUS_TELEMETRY__LEVEL
+  value: {{ .logLevel | quote }}
+- name: GEOGENIUS_TELEMETRY__FORMAT
+  value: {{ .logFormat | quote }}
+{{- end }}
+
+{{- define "geogenius.probes" -}}
+ports: [{name: probes, containerPort: 8080}]
+startupProbe:
+  httpGet: {path: /livez, port: probes}
+  periodSeconds: 1
+  failureThreshold: 120
+livenessProbe:
+  httpGet: {path: /livez, port: probes}
+  periodSeconds: 10
+  failureThreshold: 3
+readinessProbe:
+  httpGet: {path: /readyz, port: probes}
+  periodSeconds: 2
 {{- end }}
 
 {{- define "geogenius.rules" -}}

@@ -2,7 +2,7 @@
 
 import click
 
-from geogenius.wiring import operator_context
+from geogenius.wiring.operating import operator_context
 
 
 @click.command()

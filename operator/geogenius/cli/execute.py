@@ -6,7 +6,7 @@ import click
 
 from geogenius.domain.run import RunId
 from geogenius.importer.exit_code import exit_code, explain
-from geogenius.wiring import import_context
+from geogenius.wiring.importing import import_context
 
 
 @click.command()

@@ -1,30 +1,27 @@
 """`geogenius import` and `geogenius retry`: the same manifest, without a cluster."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import click
 
-from geogenius.cli.importing import conclude, import_options, options_of, read_manifest
+from geogenius.cli.importing import import_options, start
+from geogenius.domain.manifest import Manifest
 from geogenius.domain.run import RunId
-from geogenius.library import import_release, retry_failed
-from geogenius.wiring import library_context
+from geogenius.library import Context, ImportOptions, import_release, retry_failed
+from geogenius.library.answers import Imported
 
-INLINE = "inline"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
 @click.argument("file", type=FILE)
-@click.option("--runner", type=click.Choice([INLINE]), default=INLINE, show_default=True, help="What executes the run.")
 @import_options
-def import_(file: Path, runner: str, **wishes: Any) -> int:  # noqa: ANN401  the parameters of import_options
-    """Import the manifest FILE (JSON or YAML) in this process; exit codes as those of `execute`."""
-    del runner  # there is one so far
-    manifest, options = read_manifest(file), options_of(wishes)
-    with library_context() as context:
-        return conclude(context, manifest, options, import_release(context, manifest, options))
+def import_(file: Path, **wishes: Any) -> int:  # noqa: ANN401  the parameters of import_options
+    """Import the manifest FILE (JSON or YAML), in this process or by a runner; exit codes as those of `execute`."""
+    return start(file, import_release, wishes)
 
 
 @click.command()
@@ -36,6 +33,8 @@ def retry(run_id: UUID, file: Path, **wishes: Any) -> int:  # noqa: ANN401  the 
 
     The manifest may have been corrected; it must name the same release.
     """
-    manifest, options = read_manifest(file), options_of(wishes)
-    with library_context() as context:
-        return conclude(context, manifest, options, retry_failed(context, RunId(run_id), manifest, options))
+    return start(file, partial(_retry, RunId(run_id)), wishes)
+
+
+def _retry(failed: RunId, context: Context, manifest: Manifest, options: ImportOptions) -> Imported:
+    return retry_failed(context, failed, manifest, options)

@@ -3,24 +3,31 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from time import monotonic
 from typing import Any, TypeVar, assert_never
 
 import click
 
 from geogenius.api.refusals import explained
+from geogenius.domain.deadline import Deadline
 from geogenius.domain.enqueued import OutcomeUnknown
 from geogenius.domain.errors import Conflict, InvalidRequest, ManifestInvalid
 from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
 from geogenius.domain.manifest import Manifest
 from geogenius.domain.prepared import Existing, Refused
 from geogenius.domain.run import Run, RunId, RunState, VerificationGates
-from geogenius.importer.exit_code import exit_code, explain
+from geogenius.importer.exit_code import COMPLETED, exit_code, explain
 from geogenius.launcher.launch import LeftPending, Rejected, Started
-from geogenius.library import Context, ImportOptions, guidance, status
+from geogenius.library import Context, ImportOptions, TimedOut, await_run, guidance, status
 from geogenius.library.answers import Imported
 from geogenius.manifest.document import load
+from geogenius.wiring.importing import starting_context
 
 Command = TypeVar("Command", bound=Callable[..., object])
+Begin = Callable[[Context, Manifest, ImportOptions], Imported]
+
+LOOK = timedelta(seconds=2)
+"""How often it is said how far a run has come."""
 
 
 def read_manifest(file: Path) -> Manifest:
@@ -43,6 +50,15 @@ def _counts(_context: click.Context, _parameter: click.Parameter, values: tuple[
 
 
 _OPTIONS = (
+    click.option("--runner", metavar="NAME", help="What executes the run; `geogenius runners` lists them.  [inline]"),
+    click.option("--wait/--no-wait", default=True, show_default=True, help="Whether to wait for the end of the run."),
+    click.option(
+        "--wait-seconds",
+        type=click.FloatRange(min=0),
+        default=86400,
+        show_default=True,
+        help="Wait no longer; the run goes on.",
+    ),
     click.option("--publish/--no-publish", default=False, help="Make the release visible when it is complete."),
     click.option("--owner", default="cli", show_default=True, help="Who asks; the same owner may repeat the command."),
     click.option("--stale-after-seconds", type=click.IntRange(min=1), default=900, show_default=True),
@@ -74,17 +90,44 @@ def options_of(wishes: dict[str, Any]) -> ImportOptions:
     )
 
 
-def conclude(context: Context, manifest: Manifest, options: ImportOptions, answer: Imported) -> int:
-    """Say how an import went and give the exit code. Raises InvalidRequest for a refusal of the rules."""
-    executed = _executed(context, manifest, options, answer)
+def start(file: Path, begin: Begin, wishes: dict[str, Any]) -> int:
+    """Have an import begun as wished, wait for its end, say how it went, and give the exit code.
+
+    Raises InvalidRequest for a refusal of the rules, and Misconfigured for a runner that cannot be used here.
+    """
+    manifest, options = read_manifest(file), options_of(wishes)
+    with starting_context(wishes["runner"]) as context:
+        answer = begin(context, manifest, options)
+        if isinstance(answer, Started) and not wishes["wait"]:
+            name = context.runner.name()
+            click.echo(f"run {answer.run_id} is started by {name}: `geogenius status {answer.run_id}` tells the rest")
+            return COMPLETED
+        if isinstance(answer, Started):
+            _await(context, answer.run_id, timedelta(seconds=wishes["wait_seconds"]))
+        executed = _executed(context, manifest, options, answer)
     click.echo(explain(executed), err=exit_code(executed) != 0)
     return exit_code(executed)
+
+
+def _await(context: Context, run_id: RunId, longest: timedelta) -> None:
+    """Wait for the end of a run, and say on the way how far it has come."""
+    deadline = Deadline.after(longest.total_seconds(), monotonic)
+    told = None
+    while isinstance(
+        awaited := await_run(context, run_id, min(LOOK, timedelta(seconds=deadline.remaining()))), TimedOut
+    ):
+        if deadline.passed:
+            return
+        now = f"run {run_id}: {awaited.run.state}"
+        if now != told:
+            click.echo(now, err=True)
+            told = now
 
 
 def _executed(context: Context, manifest: Manifest, options: ImportOptions, answer: Imported) -> Executed:
     match answer:
         case Started(run_id=run_id):
-            return _outcome(_run(context, run_id))
+            return _outcome(_run(context, run_id), started=True)
         case LeftPending(run_id=run_id, answer=why):
             return Unrecorded(run_id, isinstance(why, OutcomeUnknown), f"{why}; {guidance(answer)}")
         case Rejected(run_id=run_id, error=error, recorded=True):
@@ -117,8 +160,12 @@ def _run(context: Context, run_id: RunId) -> Run:
     return run
 
 
-def _outcome(run: Run) -> Executed:
+def _outcome(run: Run, *, started: bool = False) -> Executed:
     """The end of a run as the catalog has it; one that has not ended is executed by somebody else."""
     if run.state is RunState.COMPLETED:
         return Done(run.run_id)
-    return NoOp(run.run_id, Claim.OCCUPIED) if run.error is None else Failed(run.run_id, run.error)
+    if run.error is not None:
+        return Failed(run.run_id, run.error)
+    if started:
+        return Unrecorded(run.run_id, started=True, message=f"it is {run.state} and goes on; we wait no longer")
+    return NoOp(run.run_id, Claim.OCCUPIED)

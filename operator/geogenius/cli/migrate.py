@@ -4,7 +4,7 @@ import click
 
 from geogenius.db.migrate import grant
 from geogenius.db.migrate import migrate as apply_migrations
-from geogenius.wiring import catalog_context
+from geogenius.wiring.catalog import catalog_context
 
 
 @click.command()

@@ -12,7 +12,7 @@ from geogenius.cli.output import output_option, print_facts, print_rows
 from geogenius.domain.errors import DatabaseUnavailable, DataRefused, InvalidRequest
 from geogenius.domain.run import ReleaseId
 from geogenius.library import Context, Declined, PublicationUnknown, Published, Retired, RolledBack
-from geogenius.wiring import library_context
+from geogenius.wiring.importing import library_context
 
 COLUMNS = ("release", "state", "published", "previous", "completed_at", "retired_at", "area_count", "release_id")
 

@@ -9,7 +9,7 @@ from geogenius import library
 from geogenius.cli.output import output_option, print_facts, print_rows
 from geogenius.domain.errors import InvalidRequest
 from geogenius.domain.run import CancelAnswer, Run, RunId
-from geogenius.wiring import library_context
+from geogenius.wiring.importing import library_context
 
 COLUMNS = ("run_id", "release", "attempt", "state", "published", "owner", "created_at")
 

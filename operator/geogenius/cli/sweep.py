@@ -6,7 +6,7 @@ from typing import assert_never
 import click
 
 from geogenius.catalog.sweep import Kept, Sweep, Swept, Waiting
-from geogenius.wiring import catalog_context
+from geogenius.wiring.catalog import catalog_context
 
 
 @click.command()

@@ -8,8 +8,8 @@ import logging
 import threading
 
 from geogenius.catalog.leadership import Leadership
-from geogenius.controller.ending import Ending
 from geogenius.domain.errors import DatabaseUnavailable
+from geogenius.processes.ending import Ending
 
 logger = logging.getLogger(__name__)
 

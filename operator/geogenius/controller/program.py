@@ -4,17 +4,17 @@ import logging
 import signal
 from time import monotonic
 
-from geogenius.controller.ending import Ending
 from geogenius.controller.keyed_queue import Key, KeyedQueue
 from geogenius.controller.leader import Leader
-from geogenius.controller.probes import Probes, serve
 from geogenius.controller.resync import Resync, Scope
 from geogenius.controller.watch import Watch, WatchOptions
 from geogenius.controller.workers import Workers
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.errors import KubernetesUnavailable
-from geogenius.telemetry import ControllerMetrics
-from geogenius.wiring import OperatorContext
+from geogenius.processes.ending import Ending
+from geogenius.telemetry.metrics import ControllerMetrics
+from geogenius.telemetry.probes import Probes, serve
+from geogenius.wiring.operating import OperatorContext
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from geogenius.controller.threads import Threads
 from geogenius.domain.errors import Unavailable
 from geogenius.domain.run import Run, RunId
 from geogenius.kube.requests import Requests
-from geogenius.telemetry import ControllerMetrics
+from geogenius.telemetry.metrics import ControllerMetrics
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from time import monotonic
 from geogenius.controller.keyed_queue import Key, KeyedQueue
 from geogenius.controller.threads import Threads
 from geogenius.domain.errors import Conflict, Unavailable
-from geogenius.telemetry import ControllerMetrics
+from geogenius.telemetry.metrics import ControllerMetrics
 
 logger = logging.getLogger(__name__)
 

@@ -441,6 +441,20 @@ create type question_scope as (
 comment on type question_scope is 'One release that a question is put to, and which of its areas count.';
 comment on column question_scope.ranks is '{area_type: rank} of the release.';
 
+-- ---- 0010_add_queue_components.sql -----------------------------------------------------------------------
+
+-- What `pgflow install` made in this database, so that `pgflow uninstall` takes away that and nothing else.
+create table queue_component (
+    component text not null check (component in ('pgmq', 'realtime', 'pgflow', 'flow')),
+    script text not null check (script <> ''),
+    origin text not null,
+    version text not null,
+    sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
+    applied_at timestamptz not null,
+    primary key (component, script)
+);
+comment on table queue_component is 'Scripts that made parts of the queue; what is not listed was made by others.';
+
 -- ---- 010_time.sql ----------------------------------------------------------------------------------------
 
 -- Functions of one expression over pg_catalog have no pinned search_path, so that they are inlined: planning them in

@@ -66,6 +66,12 @@ class SourceUnavailable(Unavailable):
     reason = "SourceUnavailable"
 
 
+class Interrupted(Unavailable):
+    """The execution was cut short by those who supervise it, not by its own fault; another attempt may get through."""
+
+    reason = "Interrupted"
+
+
 class Cancelled(GeogeniusError):
     """The process was asked to stop, and stopped."""
 

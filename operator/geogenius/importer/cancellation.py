@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from geogenius.domain.errors import Cancelled
+from geogenius.domain.errors import Cancelled, GeogeniusError, Interrupted
 
 GLANCE_SECONDS = 0.2
 
@@ -18,19 +18,24 @@ class Cancellation:
     """
 
     def __init__(self) -> None:
-        self._because: str | None = None
+        self._because: tuple[type[GeogeniusError], str, str] | None = None
 
     def request(self, because: str) -> None:
-        """Ask to stop; the first reason stays."""
-        self._because = self._because or because
+        """Ask to stop, as somebody who wants no result; of several requests the first one stays."""
+        self._because = self._because or (Cancelled, Cancelled.reason, f"stopped: {because}")
+
+    def interrupt(self, reason: str, message: str) -> None:
+        """Ask to stop for a reason that another attempt may not meet; as `request`."""
+        self._because = self._because or (Interrupted, reason, message)
 
     def check(self) -> None:
-        """Raise Cancelled if it was asked to stop."""
+        """Raise Cancelled or Interrupted if it was asked to stop: a new error each time, for whichever thread asks."""
         if self._because is not None:
-            raise Cancelled(f"stopped: {self._because}")
+            kind, reason, message = self._because
+            raise kind(message, reason=reason)
 
     def wait(self, seconds: float) -> None:
-        """Wait that long, or raise Cancelled soon after the request."""
+        """Wait that long, or raise as `check` soon after the request."""
         end = time.monotonic() + seconds
         self.check()
         while (left := end - time.monotonic()) > 0:

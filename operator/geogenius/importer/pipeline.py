@@ -65,6 +65,12 @@ class Pipeline:
         self._workplace = workplace
         self._cancellation = cancellation
 
+    @classmethod
+    def on(cls, database: Database, workplace: Workplace, cancellation: Cancellation) -> "Pipeline":
+        """A pipeline on the catalog in a database that the caller closes."""
+        catalog = RunCatalog(Runs(database), Executions(database), Areas(database))
+        return cls(database, catalog, workplace, cancellation)
+
     def execute(self, run_id: RunId, executor_id: ExecutorId) -> Executed:
         """Run all phases of a run under this executor id. Raises nothing that an import can bring about.
 

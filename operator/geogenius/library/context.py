@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from uuid import uuid4
 
-from geogenius.catalog.areas import Areas
-from geogenius.catalog.executions import Executions
 from geogenius.catalog.hierarchy import Hierarchy
 from geogenius.catalog.lookup import Lookup
 from geogenius.catalog.places import Places
@@ -16,10 +14,11 @@ from geogenius.db.pool import Database
 from geogenius.domain.executed import Executed
 from geogenius.domain.run import ExecutorId, RunId
 from geogenius.importer.cancellation import Cancellation
-from geogenius.importer.pipeline import Pipeline, RunCatalog, Workplace
+from geogenius.importer.pipeline import Pipeline, Workplace
+from geogenius.importer.recipe import Recipe
+from geogenius.library.offer import RunnerOptions, offered
 from geogenius.runners.contract import Runner
-from geogenius.runners.explicit import explicit_runner
-from geogenius.runners.inline import InlineRunner
+from geogenius.runners.resolution import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +45,31 @@ class Context:
     @classmethod
     @contextmanager
     def open(
-        cls, conninfo: str, *, schema: str = "geogenius", runner: object = None, workplace: Workplace | None = None
+        cls,
+        conninfo: str,
+        *,
+        schema: str = "geogenius",
+        runner: object = None,
+        workplace: Workplace | None = None,
+        options: RunnerOptions | None = None,
     ) -> Iterator["Context"]:
         """A context for a program without settings of its own; everything is closed at the end of the block.
 
-        `runner` is a runner, a class that makes one, or `module:attribute`; without one, imports are executed by the
-        calling thread, with files from `workplace`. Nothing is connected before the first use. Raises Misconfigured.
+        `runner` is a runner, a class that makes one, `module:attribute`, or the name of one that is shipped or
+        installed. Without one, imports are executed in child processes, with files from `workplace`; the end of the
+        block waits for those, but an error that leaves it stops them. Nothing is connected, and no process started,
+        before the first use. Raises Misconfigured.
         """
         database = Database(conninfo, application_name="geogenius", schema=schema)
+        workplace = workplace or Workplace()
+        recipe = Recipe(conninfo, schema, workplace)
+        pipeline = Pipeline.on(database, workplace, Cancellation())
+
+        def execute(run_id: RunId) -> Executed:
+            return pipeline.execute(run_id, ExecutorId(uuid4()))
+
         try:
-            chosen = _inline(database, workplace) if runner is None else explicit_runner(runner)
-            yield cls.on(database, chosen)
+            with offered(database, recipe, execute, options or RunnerOptions()) as offer:
+                yield cls.on(database, resolve(runner, None, offer))
         finally:
             database.close()
-
-
-def _inline(database: Database, workplace: Workplace | None) -> Runner:
-    written = RunCatalog(Runs(database), Executions(database), Areas(database))
-    pipeline = Pipeline(database, written, workplace or Workplace(), Cancellation())
-
-    def execute(run_id: RunId) -> Executed:
-        return pipeline.execute(run_id, ExecutorId(uuid4()))
-
-    return InlineRunner(execute)

@@ -44,6 +44,14 @@ class Runner(Protocol):
 
 
 @runtime_checkable
+class Explains(Protocol):
+    """A runner that can say why it is not available."""
+
+    def why_not(self) -> str | None:
+        """What keeps it from accepting work right now, with the remedy; None when nothing does. Changes nothing."""
+
+
+@runtime_checkable
 class Observes(Protocol):
     """A runner whose work outlives this process and can be looked at."""
 

@@ -13,7 +13,7 @@ from tests.support.databases import session
 PACKAGE = Path(geogenius.__file__).parent
 FILES = sorted(PACKAGE.rglob("queries/*.sql"))
 QUERIES = [(file, name, text) for file in FILES for name, text in load_queries(file).items()]
-NOT_PREPARABLE = re.compile(r"^(create|copy|alter)\b")
+NOT_PREPARABLE = re.compile(r"^(create|copy|alter|do)\b")
 
 
 @pytest.mark.parametrize(("file", "name", "text"), QUERIES, ids=lambda value: value if isinstance(value, str) else None)

@@ -40,7 +40,7 @@ def reviewed(workplace: Workplace) -> Callable[..., Manifest]:
 @pytest.fixture
 def context(conninfo: str, workplace: Workplace) -> Iterator[Context]:
     """Imports are executed right here."""
-    with Context.open(conninfo, workplace=workplace) as context:
+    with Context.open(conninfo, runner="inline", workplace=workplace) as context:
         yield context
 
 

@@ -50,7 +50,7 @@ def other(postgres: PostgresCluster, dbname: str, conninfo: str, workplace: Work
     with closing(Database(postgres.conninfo(dbname), application_name="other", schema="order")) as database:
         migrate(database)
     sql.execute('select "order".grant_access(%s, %s)', [WRITER, "writer"])
-    with Context.open(conninfo, schema="order", workplace=workplace) as context:
+    with Context.open(conninfo, schema="order", runner="inline", workplace=workplace) as context:
         yield context
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from geogenius.domain.errors import Misconfigured
-from geogenius.wiring import operator_context
+from geogenius.wiring.operating import operator_context
 from tests.support.databases import PostgresCluster
 
 

@@ -5,9 +5,9 @@ from typing import cast
 import pytest
 
 from geogenius.catalog.leadership import Leadership
-from geogenius.controller.ending import Ending
 from geogenius.controller.leader import Leader
 from geogenius.domain.errors import DatabaseUnavailable
+from geogenius.processes.ending import Ending
 
 
 class Lock:

@@ -15,7 +15,7 @@ from geogenius.domain.enqueued import EnqueueState
 from geogenius.domain.errors import DatabaseUnavailable
 from geogenius.domain.run import ExecutorId, RequestRef, Run, RunId, RunState
 from geogenius.kube.requests import Requests
-from geogenius.telemetry import ControllerMetrics
+from geogenius.telemetry.metrics import ControllerMetrics
 from tests.support.builders import CLUSTER_ID, NOON, REQUEST_UID, a_run
 
 WORLD = Key("maps", "world")

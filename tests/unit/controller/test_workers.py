@@ -9,7 +9,7 @@ import pytest
 from geogenius.controller.keyed_queue import Backoff, Key, KeyedQueue
 from geogenius.controller.workers import Workers
 from geogenius.domain.errors import Conflict, DatabaseUnavailable
-from geogenius.telemetry import ControllerMetrics
+from geogenius.telemetry.metrics import ControllerMetrics
 
 POISON, GOOD = Key("maps", "poison"), Key("maps", "good")
 

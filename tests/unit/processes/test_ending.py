@@ -1,7 +1,7 @@
 import signal
 from threading import Thread
 
-from geogenius.controller.ending import Ending
+from geogenius.processes.ending import Ending
 
 
 def test_an_end_that_nobody_asked_for_has_not_come() -> None:

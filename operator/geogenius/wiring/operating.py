@@ -1,27 +1,18 @@
-"""The composition root: settings in, built parts out. Nothing else reads settings."""
+"""The operator: the catalog, the API server, and what brings the two together."""
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from geogenius.api.translate import ClaimFiles, ConfigMapFiles, ImportRequest
-from geogenius.catalog.areas import Areas
-from geogenius.catalog.executions import Executions
 from geogenius.catalog.leadership import Leadership
-from geogenius.catalog.publications import Publications
 from geogenius.catalog.runs import Runs
-from geogenius.db.migrate import SchemaState, schema_state
 from geogenius.db.pool import Database
 from geogenius.domain.errors import GeogeniusError, Misconfigured
-from geogenius.domain.executed import Executed
-from geogenius.domain.run import ExecutorId, RunId
-from geogenius.importer.cancellation import Cancellation
-from geogenius.importer.downloader import DownloadPolicy
-from geogenius.importer.pipeline import Pipeline, RunCatalog, Workplace
+from geogenius.domain.run import RunId
 from geogenius.importer.providers import check_manifest
 from geogenius.kube import artifact_files
 from geogenius.kube.client import ClusterAccess, KubeClient
@@ -30,41 +21,9 @@ from geogenius.kube.jobs import Jobs
 from geogenius.kube.requests import Requests
 from geogenius.launcher.launch import Launcher
 from geogenius.launcher.reconcile import Reconciler, Sides
-from geogenius.library.context import Context
-from geogenius.runners.inline import InlineRunner
 from geogenius.runners.kubernetes_job import KubernetesJobRunner, Launchable
-from geogenius.settings import Settings, read_settings
-from geogenius.telemetry import configure_logging
-
-
-@dataclass(frozen=True, slots=True)
-class CatalogContext:
-    """The catalog, for commands that read and write it."""
-
-    database: Database
-    runs: Runs
-    executions: Executions
-    areas: Areas
-    publications: Publications
-
-
-@dataclass(frozen=True, slots=True)
-class ImportContext:
-    """The catalog and the pipeline in this process."""
-
-    catalog: CatalogContext
-    pipeline: Pipeline
-    cancellation: Cancellation
-
-    def execute(self, run_id: RunId) -> Executed:
-        """Execute the run as an executor of its own; SIGTERM ends it at the next batch."""
-        with self.cancellation.on_signals():
-            return self.pipeline.execute(run_id, ExecutorId(uuid4()))
-
-    @property
-    def library(self) -> Context:
-        """The same catalog for the library, with a runner that executes runs right here."""
-        return Context.on(self.catalog.database, InlineRunner(self.execute))
+from geogenius.settings import Settings
+from geogenius.wiring.catalog import CatalogContext, opened, refuse_outdated, started
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,49 +53,18 @@ class OperatorContext:
 
 
 @contextmanager
-def catalog_context() -> Iterator[CatalogContext]:
-    """Open the catalog. Raises Misconfigured where no database is set."""
-    with _catalog(_started(), "geogenius") as catalog:
-        yield catalog
-
-
-@contextmanager
-def import_context() -> Iterator[ImportContext]:
-    """Open the catalog and build the pipeline."""
-    settings = _started()
-    with _catalog(settings, "geogenius-importer") as catalog:
-        cancellation = Cancellation()
-        yield ImportContext(catalog, _pipeline(settings, catalog, cancellation), cancellation)
-
-
-@contextmanager
-def library_context() -> Iterator[Context]:
-    """Open the catalog for the library, as the settings say."""
-    settings = _started()
-    with _catalog(settings, "geogenius") as catalog:
-        cancellation = Cancellation()
-        yield ImportContext(catalog, _pipeline(settings, catalog, cancellation), cancellation).library
-
-
-@contextmanager
 def operator_context() -> Iterator[OperatorContext]:
     """Build the operator.
 
     Raises Misconfigured on a schema that is not up to date, and KubernetesUnavailable when the cluster does not tell
     its identity.
     """
-    settings = _started()
+    settings = started()
     with ExitStack() as stack:
-        catalog = stack.enter_context(_catalog(settings, "geogenius-operator"))
-        _refuse_outdated(catalog.database)
+        catalog = stack.enter_context(opened(settings, "geogenius-operator"))
+        refuse_outdated(catalog.database)
         client = stack.enter_context(KubeClient(ClusterAccess(settings.kubernetes.kubeconfig)))
         yield _operator(settings, catalog, client)
-
-
-def _refuse_outdated(database: Database) -> None:
-    """Refuse to work on a schema that lacks something of ours; a newer one only has more (ADR 0004)."""
-    if schema_state(database) is SchemaState.OUTDATED:
-        raise Misconfigured("the catalog's schema is not up to date: run `geogenius migrate`", reason="SchemaOutdated")
 
 
 def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -> OperatorContext:
@@ -212,42 +140,3 @@ def _mounted(files: ConfigMapFiles | ClaimFiles) -> artifact_files.ConfigMapFile
             return artifact_files.ConfigMapFiles(name, named)
         case ClaimFiles(claim=claim):
             return artifact_files.ClaimFiles(claim)
-
-
-def _pipeline(settings: Settings, catalog: CatalogContext, cancellation: Cancellation) -> Pipeline:
-    download, importer = settings.download, settings.importer
-    policy = DownloadPolicy(
-        allow_http=download.allow_http,
-        allow_private=download.allow_private_addresses,
-        connect_seconds=download.connect_timeout_seconds,
-        read_seconds=download.read_timeout_seconds,
-    )
-    base = importer.work_dir or Path(tempfile.gettempdir()) / "geogenius"
-    workplace = Workplace(work_dir=base, artifact_folder=importer.artifact_dir, download=policy)
-    written = RunCatalog(catalog.runs, catalog.executions, catalog.areas)
-    return Pipeline(catalog.database, written, workplace, cancellation)
-
-
-def _started() -> Settings:
-    settings = read_settings()
-    configure_logging(settings.telemetry.level, settings.telemetry.format)
-    return settings
-
-
-@contextmanager
-def _catalog(settings: Settings, application_name: str) -> Iterator[CatalogContext]:
-    url = settings.database.url.get_secret_value()
-    if not url:
-        raise Misconfigured("GEOGENIUS_DATABASE__URL is not set", reason="SettingsInvalid")
-    group = settings.database
-    database = Database(url, application_name=application_name, schema=group.schema_name, max_size=group.pool_size)
-    try:
-        yield CatalogContext(
-            database=database,
-            runs=Runs(database),
-            executions=Executions(database),
-            areas=Areas(database),
-            publications=Publications(database),
-        )
-    finally:
-        database.close()

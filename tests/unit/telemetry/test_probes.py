@@ -5,8 +5,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from geogenius.controller.probes import Probes, serve
-from geogenius.telemetry import ControllerMetrics
+from geogenius.telemetry.metrics import ControllerMetrics
+from geogenius.telemetry.probes import Probes, serve
 
 
 @contextmanager

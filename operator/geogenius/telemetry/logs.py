@@ -1,10 +1,9 @@
-"""Logging and metrics: set up once at the start of a program."""
+"""Logging: set up once at the start of a program."""
 
 import json
 import logging
 import sys
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from typing_extensions import override
 
 IDENTITIES = ("run_id", "executor_id")
@@ -45,24 +44,3 @@ def configure_logging(level: str, form: str) -> None:
     handler.setFormatter(JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLevelName(level)))
-
-
-class ControllerMetrics:
-    """What the operator tells Prometheus; names after controller-runtime's."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        self.queue_depth = Gauge("geogenius_workqueue_depth", "Keys that wait", registry=self.registry)
-        self.reconciles = Counter(
-            "geogenius_reconcile_total", "Reconciles by result", ["result"], registry=self.registry
-        )
-        self.reconcile_seconds = Histogram(
-            "geogenius_reconcile_seconds", "Duration of a reconcile", registry=self.registry
-        )
-        self.live_runs = Gauge(
-            "geogenius_live_runs", "Runs of this cluster that have not ended", registry=self.registry
-        )
-        self.leader = Gauge("geogenius_leader", "1 while this process leads", registry=self.registry)
-        self.watch_events = Counter(
-            "geogenius_watch_events_total", "Events seen by kind", ["kind"], registry=self.registry
-        )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from geogenius.telemetry import configure_logging
+from geogenius.telemetry.logs import configure_logging
 
 ABOUT = {"run_id": "11111111-2222-3333-4444-555555555555", "executor_id": "e"}
 

@@ -1,0 +1,1 @@
+"""The queue of pgflow, on plain PostgreSQL: the only code that speaks with the schemas pgflow and pgmq."""

@@ -1,0 +1,47 @@
+"""The queue as those see it who put runs into it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from psycopg import Connection
+from psycopg.errors import UniqueViolation
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from geogenius.db.sql import load_queries
+from geogenius.pgflow.names import STEP
+from geogenius.pgflow.order import Order
+
+_QUERIES = load_queries(Path(__file__).parent / "queries" / "enqueue.sql")
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """The run waits in the queue or is being worked on: by this call when the transaction commits, or by one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedBefore:
+    """The run was queued before, and its task has ended with this status."""
+
+    status: str
+
+
+def enqueue(connection: Connection[DictRow], slug: str, order: Order) -> Queued | EndedBefore:
+    """Queue a run in the transaction of the caller, who commits: what is rolled back was never queued.
+
+    A savepoint keeps that transaction usable whatever happens here. A run is queued once for ever; a second call
+    tells what became of it. Raises errors of psycopg.
+    """
+    arguments = {"slug": slug, "step": STEP, "run": order.run_id, "input": Jsonb(order.to_json())}
+    try:
+        with connection.transaction():
+            connection.execute(_QUERIES["start_flow"], arguments)
+            connection.execute(_QUERIES["announce"], arguments)
+    except UniqueViolation as taken:
+        if taken.diag.constraint_name != "runs_pkey":
+            raise
+        row = connection.execute(_QUERIES["get_flow_run"], arguments).fetchone()
+        status = "of another flow" if row is None else str(row["status"])
+        return Queued() if status == "started" else EndedBefore(status)
+    return Queued()

@@ -1,0 +1,1 @@
+"""Processes: the children that execute runs, and how our own programs end."""

@@ -1,0 +1,1 @@
+"""What our programs tell those who run them: log lines, metrics, and whether they live."""
