@@ -6,6 +6,7 @@ import pytest
 from geogenius.testing import CatalogBench, prepare_catalog
 from tests.contract.evidence import Outcomes
 from tests.support.databases import OWNER, WRITER, PostgresCluster, migrated_template, running_cluster
+from tests.support.queues import queue_template
 
 STARTER = "geogenius_starter"
 """The side of a runner: a writer that cannot record failures."""
@@ -22,11 +23,11 @@ def postgres() -> Iterator[PostgresCluster]:
 
 @pytest.fixture(scope="session")
 def template(postgres: PostgresCluster) -> str:
-    """The name of a catalog that is prepared for the suite."""
+    """The name of a catalog that is prepared for the suite, with a queue."""
     name = migrated_template(postgres)
     postgres.execute(name, f"create role {STARTER} login")
     prepare_catalog(postgres.conninfo(name, OWNER), writer=WRITER, starter=STARTER)
-    return name
+    return queue_template(postgres, name)
 
 
 @pytest.fixture

@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from geogenius.testing import CatalogBench, RunnerContract, RunnerRig
+from tests.contract.conftest import STARTER
+from tests.contract.pgflow_rig import pgflow_rig
 from tests.contract.rigs import inline_rig, kubernetes_job_rig, spool_rig
+from tests.contract.task_rig import task_rig
+from tests.support.databases import WRITER, PostgresCluster
 
 pytestmark = pytest.mark.matrix
 
@@ -26,6 +30,24 @@ class TestKubernetesJob(RunnerContract):
     @pytest.fixture
     def rig(self, bench: CatalogBench, tmp_path: Path) -> Iterator[RunnerRig]:
         with kubernetes_job_rig(bench, tmp_path) as rig:
+            yield rig
+
+
+class TestTask(RunnerContract):
+    stored_name = "task"
+
+    @pytest.fixture
+    def rig(self, bench: CatalogBench, postgres: PostgresCluster, dbname: str) -> Iterator[RunnerRig]:
+        with task_rig(bench, postgres.conninfo(dbname, WRITER)) as rig:
+            yield rig
+
+
+class TestPgflow(RunnerContract):
+    stored_name = "pgflow"
+
+    @pytest.fixture
+    def rig(self, bench: CatalogBench, postgres: PostgresCluster, dbname: str) -> Iterator[RunnerRig]:
+        with pgflow_rig(bench, postgres, dbname, STARTER) as rig:
             yield rig
 
 

@@ -82,6 +82,12 @@ class PostgresCluster:
         with psycopg.connect(self.conninfo(dbname)) as connection:
             connection.execute(statements.encode())
 
+    def crash(self) -> None:
+        """The server dies in the middle of everything, and is started again at once."""
+        data = str(self.folder / "data")
+        _run(_binaries() / "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        _run(_binaries() / "pg_ctl", "-D", data, "-l", str(self.folder / "log"), "-w", "start")
+
     def _admin(self, statement: sql.Composed) -> None:
         with psycopg.connect(self.conninfo("postgres"), autocommit=True) as connection:
             connection.execute(statement)

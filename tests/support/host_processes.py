@@ -1,4 +1,4 @@
-"""Host programs of runs in child processes: started, looked at from outside, and runs that last until they may go on."""
+"""Host programs of runs in child processes, looked at from outside; and runs that last until they may go on."""
 
 import hashlib
 import json
@@ -9,7 +9,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
+from select import select
 from threading import Event
 from time import monotonic
 from typing import Any
@@ -21,9 +23,10 @@ from geogenius.catalog.runs import Runs
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.intent import ImportIntent
 from geogenius.domain.prepared import Registered
-from geogenius.domain.run import RunId
+from geogenius.domain.run import Run, RunId
 from geogenius.importer.recipe import Recipe
 from geogenius.manifest import normal_form
+from geogenius.processes.supervisor import Ended, Submitted, TaskSupervisor
 from tests.support.file_server import FileServer
 from tests.support.geojson import a_manifest, an_artifact, collection, squares
 
@@ -43,6 +46,18 @@ def until(condition: Callable[[], object], what: str, seconds: float = SECONDS) 
         if deadline.passed:
             pytest.fail(f"not after {seconds:.0f} s: {what}")
         Event().wait(_LOOK_SECONDS)
+
+
+def child_of(supervisor: TaskSupervisor, run_id: RunId, ended: Callable[[Ended], None] | None = None) -> int:
+    """Have the run executed; the process that does it."""
+    submitted = supervisor.submit(run_id, ended=ended)
+    assert isinstance(submitted, Submitted), submitted
+    return submitted.pid
+
+
+def reason_of(run: Run) -> str | None:
+    """Why the run failed, if it did."""
+    return None if run.error is None else run.error.reason
 
 
 def alive(pid: int) -> bool:
@@ -106,13 +121,14 @@ class SlowRuns:
     server: FileServer
     names: dict[RunId, str] = field(default_factory=dict)
 
-    def register(self) -> RunId:
+    def register(self, runner: str = "task", stale_after: timedelta = timedelta(minutes=15)) -> RunId:
         """A slow import into a collection of its own, registered and committed."""
         name, text = f"{uuid4().hex}.geojson", collection(squares(2))
         self.server.files[name], self.server.stuck[name] = text, Event()
         artifact = an_artifact(sha256=hashlib.sha256(text).hexdigest(), size=len(text), url=self.server.url(name))
         manifest = replace(a_manifest(artifact, release=uuid4().hex), collection=f"slow_{uuid4().hex}")
-        prepared = self.runs.prepare(normal_form(manifest), ImportIntent(RunId(uuid4()), "tests", "task", publish=False))
+        intent = ImportIntent(RunId(uuid4()), "tests", runner, publish=False, stale_after=stale_after)
+        prepared = self.runs.prepare(normal_form(manifest), intent)
         assert isinstance(prepared, Registered), prepared
         self.names[prepared.run_id] = name
         return prepared.run_id
@@ -134,7 +150,7 @@ class SlowRuns:
 class Host:
     """A host program; it says JSON, a line at a time, and is told lines."""
 
-    process: "subprocess.Popen[str]"
+    process: "subprocess.Popen[bytes]"
     errors: Path
 
     @property
@@ -144,14 +160,14 @@ class Host:
     def said(self) -> Any:  # noqa: ANN401  whatever the script says
         """The next thing it says."""
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
+        assert select([self.process.stdout], [], [], SECONDS)[0], f"the host is silent: {self.errors.read_text()}"
+        line = self.process.stdout.readline()  # unbuffered, or `select` would know nothing of what is read ahead
         assert line, f"the host ended: {self.errors.read_text()}"
         return json.loads(line)
 
     def tell(self, line: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
+        self.process.stdin.write(f"{line}\n".encode())
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
         """Send the signal and wait for the end; the return code."""
@@ -171,7 +187,7 @@ def running_host(folder: Path, recipe: Recipe, command: list[str], *arguments: o
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
+            bufsize=0,
             cwd=folder,
             start_new_session=True,
         )

@@ -70,6 +70,7 @@ class Nursery:
         self._executors: dict[int, Executor] = {}
         self._guardians: dict[int, Ended] = {}
         self._leaving = False
+        self._terminated = False
         self._selector = selectors.DefaultSelector()
         self._woken, wakeup = os.pipe()
         for end in (self._woken, wakeup):
@@ -81,7 +82,8 @@ class Nursery:
         signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda *_: self._leave(STOPPED))
+        signal.signal(signal.SIGTERM, lambda *_: self._terminate())
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what the starting thread of the host blocks, we need
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._selector.register(self._connection, selectors.EVENT_READ)
         while not self._leaving or self._executors or self._guardians:
@@ -91,8 +93,14 @@ class Nursery:
                 else:
                     with suppress(BlockingIOError):
                         os.read(self._woken, 4096)
+            if self._terminated and not self._leaving:
+                self._leave(STOPPED)
             self._reap()
             self._keep_time()
+
+    def _terminate(self) -> None:
+        """In a signal handler: the loop does the rest, which must not come between a fork and its bookkeeping."""
+        self._terminated = True
 
     def _patience(self) -> float | None:
         dues = [due for executor in self._executors.values() if (due := executor.due) is not None]

@@ -32,20 +32,33 @@ _GRANTS = {
 
 
 class Did(StrEnum):
-    """What an installation did about a component."""
+    """What was done about a component: the first three by an installation, the others by its removal."""
 
     MADE = "made"
     FOUND = "found"
     CHANGED = "changed"
+    REMOVED = "removed"
+    KEPT = "kept"
+    FOREIGN = "not ours"
+    ABSENT = "not there"
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One component and what was done about it, with the version of what was made."""
+    """One component and what was done about it, with the version of what was made, and why it was kept."""
 
     component: str
     did: Did
     version: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A component that this program made for a catalog, as it was written down."""
+
+    version: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,55 +77,85 @@ def install(database: Database, sources: Sources, deadline: timedelta) -> list[S
     """
     slug = flow_slug(database.schema)
     with database.connection(Call.BULK) as connection:
-        connection.execute(_QUERIES["lock_installation"])
+        lock_installation(connection)
         connection.execute(_QUERIES["forget_search_path"])
-        installation = _Installation(connection, database.schema)
-        there = _one(connection, "look_around")
+        installation = _Installation(connection, database.schema, look_around(connection, slug))
         steps = [
-            installation.pgmq(sources.pgmq, present=there["pgmq"], extension=there["pgmq_extension"]),
-            installation.component("realtime", lambda: _REALTIME, present=there["realtime"]),
-            installation.component("pgflow", sources.core, present=there["pgflow"]),
+            installation.pgmq(sources.pgmq),
+            installation.component("realtime", lambda: _REALTIME),
+            installation.component("pgflow", sources.core),
         ]
-        _refuse_incomplete(connection, slug)
+        refuse_incomplete(connection, slug)
         steps.append(installation.flow(slug, deadline))
         _refuse_unfit(connection, slug, deadline)
         grant_writers(connection, database.schema, slug)
     return steps
 
 
+def lock_installation(connection: Connection[DictRow]) -> None:
+    """Wait until nobody else installs or removes in this database, and keep others from it until the commit."""
+    connection.execute(_QUERIES["lock_installation"])
+
+
+def look_around(connection: Connection[DictRow], slug: str) -> DictRow:
+    """What is there, by name, without a look into tables: they need not be there."""
+    (row,) = connection.execute(_QUERIES["look_around"], {"slug": slug}).fetchall()
+    return row
+
+
+def made(connection: Connection[DictRow], schema: str) -> dict[str, Made]:
+    """What this program made for the catalog in `schema`, by component; the rest was made by others."""
+    statement = sql.SQL(_QUERIES["list_components"]).format(schema=sql.Identifier(schema))
+    return {row["component"]: Made(row["version"], row["origin"]) for row in connection.execute(statement)}
+
+
+def rights_lacking(connection: Connection[DictRow], schema: str, slug: str) -> dict[str, tuple[str, ...]]:
+    """Every writer of the catalog with the rights that it lacks on what is there of the queue."""
+    statement = sql.SQL(_QUERIES["list_writers"]).format(schema=sql.Identifier(schema))
+    return {row["role"]: tuple(row["lacks"]) for row in connection.execute(statement, {"slug": slug})}
+
+
 def grant_writers(connection: Connection[DictRow], schema: str, slug: str) -> None:
     """Give every writer of the catalog its rights on what this program made; repeating it adds what is new."""
-    named = {
-        "schema": sql.Identifier(schema),
-        "queue": sql.Identifier(f"q_{slug}"),
-        "archive": sql.Identifier(f"a_{slug}"),
-    }
-    ours = connection.execute(sql.SQL(_QUERIES["list_components"]).format(**named)).fetchall()
-    writers = connection.execute(sql.SQL(_QUERIES["list_writers"]).format(**named), {"slug": slug}).fetchall()
-    for writer in writers:
-        for grant in (grant for row in ours for grant in _GRANTS[row["component"]]):
-            role = sql.Identifier(writer["role"])
-            connection.execute(sql.SQL(_QUERIES[grant]).format(role=role, **named))
+    named = {"queue": sql.Identifier(f"q_{slug}"), "archive": sql.Identifier(f"a_{slug}")}
+    ours = made(connection, schema)
+    lacking = (role for role, lacks in rights_lacking(connection, schema, slug).items() if lacks)
+    for role in lacking:
+        for grant in (grant for component in ours for grant in _GRANTS[component]):
+            connection.execute(sql.SQL(_QUERIES[grant]).format(role=sql.Identifier(role), **named))
+
+
+def refuse_incomplete(connection: Connection[DictRow], slug: str) -> None:
+    """Raise Misconfigured where something lacks: what others installed is never altered, they must mend it."""
+    seen = facts(connection, slug)
+    if seen.missing:
+        (problem,) = problems(seen, Wanted(None, None, worker_required=False))
+        raise Misconfigured(problem.message, reason=problem.reason)
 
 
 class _Installation:
-    """The steps, in the transaction of a connection."""
+    """The steps, in the transaction of a connection that found these things there."""
 
-    def __init__(self, connection: Connection[DictRow], schema: str) -> None:
+    def __init__(self, connection: Connection[DictRow], schema: str, there: DictRow) -> None:
         self._connection = connection
         self._schema = schema
+        self._there = there
 
-    def pgmq(self, source: Callable[[], Source], *, present: bool, extension: bool) -> Step:
+    def pgmq(self, source: Callable[[], Source]) -> Step:
         """The extension where the server has it, else the plain SQL."""
-        if present or not extension:
-            return self.component("pgmq", source, present=present)
+        if not self._there["pgmq_extension"]:
+            return self.component("pgmq", source)
         script = Script("extension", _QUERIES["create_pgmq"])
-        return self.component("pgmq", lambda: Source("the server", "extension", (script,)), present=False)
+        return self.component("pgmq", lambda: Source("the server", "extension", (script,)))
 
-    def component(self, name: str, source: Callable[[], Source], *, present: bool) -> Step:
+    def component(self, name: str, source: Callable[[], Source]) -> Step:
         """Execute the scripts of a component that is not there, and write down that it is ours."""
-        if present:
+        if self._there[name]:
             return Step(name, Did.FOUND)
+        if not self._there["may_create"]:
+            me, here = self._there["me"], self._there["database"]
+            text = f"{name} is missing and {me} may not make it: GRANT CREATE ON DATABASE {here} TO {me}"
+            raise Misconfigured(text, reason="PermissionMissing")
         found = source()
         for script in found.scripts:
             self._connection.execute(literal(script.text))
@@ -148,19 +191,6 @@ class _Installation:
                 "sha256": script.sha256,
             },
         )
-
-
-def _one(connection: Connection[DictRow], name: str) -> DictRow:
-    (row,) = connection.execute(_QUERIES[name]).fetchall()
-    return row
-
-
-def _refuse_incomplete(connection: Connection[DictRow], slug: str) -> None:
-    """What others installed is never altered: where it lacks something, they must mend it."""
-    seen = facts(connection, slug)
-    if seen.missing:
-        (problem,) = problems(seen, Wanted(None, None, worker_required=False))
-        raise Misconfigured(problem.message, reason=problem.reason)
 
 
 def _refuse_unfit(connection: Connection[DictRow], slug: str, deadline: timedelta) -> None:

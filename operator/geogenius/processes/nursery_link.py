@@ -7,7 +7,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from threading import Condition, Event, Lock, Thread
+from queue import SimpleQueue
+from threading import Condition, Event, Lock, Thread, current_thread
 from typing import Self
 
 from geogenius.domain.manifest import JsonValue
@@ -29,7 +30,11 @@ class Submission:
 
 
 class NurseryLink:
-    """Used by the threads of the host; a thread of its own reads what the nursery says."""
+    """Used by the threads of the host.
+
+    One thread of its own reads what the nursery says; another tells the host of ends, so that a host which waits there
+    for the nursery does not wait for itself.
+    """
 
     def __init__(self, process: "subprocess.Popen[bytes]", connection: socket.socket) -> None:
         self._process = process
@@ -38,8 +43,11 @@ class NurseryLink:
         self._idle = Condition(self._lock)
         self._runs: dict[RunId, Submission] = {}
         self._gone = Event()
+        self._ends: SimpleQueue[tuple[Submission, Ended] | None] = SimpleQueue()
         self._reader = Thread(target=self._read, name=f"nursery-{process.pid}", daemon=True)
+        self._teller = Thread(target=self._tell, name=f"ends-{process.pid}", daemon=True)
         self._reader.start()
+        self._teller.start()
 
     @classmethod
     def start(cls, command: Sequence[str], recipe: Mapping[str, JsonValue]) -> Self:
@@ -100,7 +108,10 @@ class NurseryLink:
             self._idle.wait_for(lambda: not self._runs)
 
     def stop(self, seconds: float) -> None:
-        """Have the nursery end all executors and leave; after so many seconds it is killed, and they end themselves."""
+        """Have the nursery end all executors and leave; after so many seconds it is killed, and they end themselves.
+
+        The host has been told of all ends then, unless it stops the nursery while it is told of one.
+        """
         self._send(Stop())
         try:
             self._process.wait(seconds)
@@ -109,10 +120,15 @@ class NurseryLink:
             self._process.kill()
             self._process.wait()
         self._reader.join(seconds)
+        if current_thread() is not self._teller:
+            self._teller.join(seconds)
         self._connection.close()
 
     def let_go(self) -> None:
-        """Close the copy of the socket that a fork has made, or the nursery would not notice the end of its host."""
+        """Close the socket to a nursery that is gone or, in a fork, is another's and must notice the end of its host.
+
+        Not while another thread may send.
+        """
         self._connection.close()
 
     def _send(self, wish: Wish) -> bool:
@@ -145,6 +161,7 @@ class NurseryLink:
         for run_id, submission in left:
             submission.answered.set()
             self._over(submission, Ended(run_id, None, None, None))
+        self._ends.put(None)
 
     def _answer(self, run_id: RunId, pid: int | None = None, refusal: str | None = None) -> None:
         with self._lock:
@@ -159,9 +176,15 @@ class NurseryLink:
             return self._runs.pop(run_id, None)
 
     def _over(self, submission: Submission | None, news: Ended) -> None:
-        if submission is None or submission.ended is None:
-            return
-        try:
-            submission.ended(news)
-        except Exception:  # noqa: BLE001  the host's own code, on our thread
-            _log.exception("a host could not be told of an end", extra={"run_id": news.run_id})
+        if submission is not None:
+            self._ends.put((submission, news))
+
+    def _tell(self) -> None:
+        while (end := self._ends.get()) is not None:
+            submission, news = end
+            if submission.ended is None:
+                continue
+            try:
+                submission.ended(news)
+            except Exception:  # noqa: BLE001  the host's own code, on our thread
+                _log.exception("a host could not be told of an end", extra={"run_id": news.run_id})

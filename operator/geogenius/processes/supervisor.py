@@ -162,6 +162,7 @@ class TaskSupervisor:
         if self._link is None or not self._link.alive:
             if self._link is not None:
                 _log.error("the nursery ended by itself and is replaced")
+                self._link.let_go()
             recipe: dict[str, JsonValue] = {"recipe": self._recipe, "grace": self._grace.total_seconds()}
             self._link = NurseryLink.start(self._command, recipe)
         return self._link

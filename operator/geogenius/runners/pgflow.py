@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+from geogenius.catalog.runs import Runs
 from geogenius.db import Database
 from geogenius.domain.enqueued import Accepted, Enqueued, NotEnqueued, OutcomeUnknown
 from geogenius.domain.errors import DatabaseUnavailable, GeogeniusError
@@ -27,6 +28,7 @@ class PgflowRunner:
 
     def __init__(self, database: Database, deadline: timedelta | None, *, worker_required: bool = True) -> None:
         self._database = database
+        self._runs = Runs(database)
         self._slug = flow_slug(database.schema)
         self._deadline = deadline
         self._worker_required = worker_required
@@ -73,13 +75,15 @@ class PgflowRunner:
             return NotEnqueued(lost.reason, str(lost), SOON_SECONDS)
         except GeogeniusError as refused:
             return NotEnqueued(refused.reason, str(refused))
-        return _answer(queued, run_id)
+        return Accepted() if isinstance(queued, Queued) else self._ended_before(run_id, queued)
 
-
-def _answer(queued: Queued | EndedBefore, run_id: RunId) -> Enqueued:
-    match queued:
-        case Queued():
+    def _ended_before(self, run_id: RunId, before: EndedBefore) -> Enqueued:
+        """Accepted where the end of the run is recorded, as the queue's end of it promised."""
+        try:
+            run = self._runs.get(run_id)
+        except GeogeniusError as lost:
+            return OutcomeUnknown(lost.reason, str(lost))
+        if run is not None and run.state.terminal:
             return Accepted()
-        case EndedBefore(status=status):
-            message = f"run {run_id} was queued before and its task has ended: {status}; retry it as another attempt"
-            return NotEnqueued("QueuedBefore", message)
+        message = f"run {run_id} was queued before and its task has ended: {before.status}; retry it as another attempt"
+        return NotEnqueued("QueuedBefore", message)

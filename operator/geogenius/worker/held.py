@@ -7,11 +7,12 @@ from geogenius.pgflow.leases import Delivery
 
 
 class Held:
-    """Deliveries by run: a run is held once."""
+    """Deliveries by run: a run is held once. One whose lease is lost is still held while its executor is there."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._deliveries: dict[RunId, Delivery] = {}
+        self._lost: set[RunId] = set()
 
     def __len__(self) -> int:
         with self._lock:
@@ -27,6 +28,20 @@ class Held:
         with self._lock:
             if self._deliveries.get(delivery.run_id) is delivery:
                 del self._deliveries[delivery.run_id]
+                self._lost.discard(delivery.run_id)
+
+    def lose(self, delivery: Delivery) -> bool:
+        """Note that its lease is lost; False where it is not held any more."""
+        with self._lock:
+            held = self._deliveries.get(delivery.run_id) is delivery
+            if held:
+                self._lost.add(delivery.run_id)
+            return held
+
+    def leased(self) -> tuple[Delivery, ...]:
+        """Those whose lease is not lost, at this moment."""
+        with self._lock:
+            return tuple(each for run_id, each in self._deliveries.items() if run_id not in self._lost)
 
     def now(self) -> tuple[Delivery, ...]:
         """All of them at this moment."""

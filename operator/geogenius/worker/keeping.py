@@ -6,7 +6,7 @@ from datetime import timedelta
 from threading import Event, Thread
 
 from geogenius.domain.errors import GeogeniusError
-from geogenius.pgflow.leases import Delivery, Leases
+from geogenius.pgflow.leases import Leases
 from geogenius.worker.held import Held
 
 RENEWALS_IN_LEASE = 3
@@ -20,13 +20,12 @@ _log = logging.getLogger(__name__)
 class Keeping:
     """Renews every lease at least three times in its length and says that the worker lives.
 
-    `lost` is called with a delivery whose message is no longer ours. A database that does not answer is asked again;
-    a lease that ran out meanwhile is lost only when another worker took the message.
+    A database that does not answer is asked again; a lease that ran out meanwhile is lost only when another worker took
+    the message. Then `lost` is called, and nothing else is done: the run still belongs to its executor, which nobody
+    replaces, and the other worker waits for its end.
     """
 
-    def __init__(
-        self, leases: Leases, name: str, lease: timedelta, held: Held, lost: Callable[[Delivery], None]
-    ) -> None:
+    def __init__(self, leases: Leases, name: str, lease: timedelta, held: Held, lost: Callable[[], None]) -> None:
         self._leases = leases
         self._name = name
         self._interval = min(lease / RENEWALS_IN_LEASE, LONGEST_INTERVAL)
@@ -59,7 +58,7 @@ class Keeping:
 
     def _renew(self) -> None:
         self._leases.register(self._name)
-        for delivery in self._held.now():
-            if not self._leases.renew(delivery) and delivery in self._held.now():
-                _log.warning("the message is no longer ours", extra={"run_id": delivery.run_id})
-                self._lost(delivery)
+        for delivery in self._held.leased():
+            if not self._leases.renew(delivery) and self._held.lose(delivery):
+                _log.warning("the lease is lost, the executor goes on", extra={"run_id": delivery.run_id})
+                self._lost()

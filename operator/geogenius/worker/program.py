@@ -47,7 +47,7 @@ class Worker:
         self._held = Held()
         self._concluding: list[Delivery] = []
         self._listening = Listening(context.database, context.slug, lambda: self._news.put(None))
-        self._keeping = Keeping(context.kept_leases, context.name, context.lease, self._held, self._on_lost)
+        self._keeping = Keeping(context.kept_leases, context.name, context.lease, self._held, self.metrics.lost.inc)
         self._due = Deadline.after(0, monotonic)
         self._failures = 0
         self._turned = monotonic()
@@ -58,6 +58,7 @@ class Worker:
             signal.signal(number, lambda *_: self._ending.ask())
         server = serve(self._context.probe_port, Probes(self.not_alive, self.not_ready, self.metrics.registry))
         try:
+            self._context.supervisor.start()
             self._keeping.start()
             self._listening.start()
             logger.info("worker %s takes %d runs at once", self._context.name, self._context.concurrency)
@@ -178,7 +179,3 @@ class Worker:
             self._take_news(min(LOOK_SECONDS, deadline.remaining()))
             if not self._failures or self._due.passed:
                 self._conclude()
-
-    def _on_lost(self, delivery: Delivery) -> None:
-        self.metrics.lost.inc()
-        self._context.supervisor.end(delivery.run_id)

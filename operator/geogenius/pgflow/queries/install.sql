@@ -8,11 +8,23 @@ set local search_path to default
 
 -- name: look_around (one)
 -- What is there that the scripts would make, and whether this server could make pgmq as an extension.
+-- Tables and functions are looked up in the catalogs, which needs no right on their schemas.
 select
+    current_user as me,
+    current_database() as database,
+    has_database_privilege(current_database(), 'create') as may_create,
     to_regnamespace('pgmq') is not null as pgmq,
     exists (select from pg_available_extensions where name = 'pgmq') as pgmq_extension,
-    to_regprocedure('realtime.send(jsonb, text, text, boolean)') is not null as realtime,
-    to_regnamespace('pgflow') is not null as pgflow
+    (select extversion from pg_extension where extname = 'pgmq') as pgmq_extension_version,
+    exists (
+        select from pg_proc
+        where pronamespace = to_regnamespace('realtime') and proname = 'send'
+            and oidvectortypes(proargtypes) = 'jsonb, text, text, boolean'
+    ) as realtime,
+    to_regnamespace('pgflow') is not null as pgflow,
+    exists (select from pg_class where relnamespace = to_regnamespace('pgflow') and relname = 'flows') as flows,
+    exists (select from pg_class where relnamespace = to_regnamespace('pgmq') and relname = 'meta') as queues,
+    exists (select from pg_class where relnamespace = to_regnamespace('pgmq') and relname = 'q_' || %(slug)s) as queue
 
 -- name: create_pgmq (none)
 -- Needs the rights that the extension asks for.
