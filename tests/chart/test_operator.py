@@ -22,6 +22,7 @@ EVERYTHING: dict[str, Any] = {
     "operator": {
         "replicas": 2,
         "workers": 7,
+        "runner": "pgflow",
         "tickSeconds": 0.5,
         "resyncSeconds": 1000000,
         "logLevel": "DEBUG",
@@ -133,6 +134,7 @@ def test_the_program_reads_the_values_that_were_given(no_settings: pytest.Monkey
     assert (settings.download.allow_http, settings.download.allow_private_addresses) == (True, True)
     assert (settings.controller.workers, settings.controller.tick_seconds) == (7, 0.5)
     assert settings.controller.resync_seconds == 1_000_000
+    assert settings.runner.name == "pgflow"
     assert (settings.telemetry.level, settings.telemetry.format) == ("DEBUG", "text")
 
 
@@ -143,6 +145,8 @@ def test_the_defaults_of_chart_and_program_agree(no_settings: pytest.MonkeyPatch
     expected = read_settings().model_dump(exclude={"database": {"url"}})
 
     expected["job"]["image"] = "geogenius:0.1.0"
+    expected["runner"]["name"] = "kubernetes_job"  # what the program does by itself is said in so many words
+    expected["pgflow"]["deadline_seconds"] = 3900  # the program alone has none
     expected["telemetry"]["format"] = "json"  # a cluster's logs are read by machines
     assert given == expected
 

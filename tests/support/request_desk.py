@@ -23,9 +23,11 @@ from geogenius.launcher.launch import Launcher
 from geogenius.launcher.reconcile import Reconciler, Sides
 from geogenius.manifest.document import normal_form, parse
 from geogenius.runners.kubernetes_job import KubernetesJobRunner, Launchable
+from geogenius.runners.pgflow import PgflowRunner
 from tests.support.catalog import CLUSTER_ID, SHA
 from tests.support.fault_server import Behaviour, Received, reset
 from tests.support.kube_api import KubeApi
+from tests.support.queues import DEADLINE
 
 NAMESPACE, NAME = "maps", "world"
 REQUEST = requests_path(NAMESPACE, NAME)
@@ -168,8 +170,8 @@ class RequestDesk:
 
 
 @contextmanager
-def request_desk(database: Database, folder: Path) -> Iterator[RequestDesk]:
-    """A desk with its API server, which ends with the block."""
+def request_desk(database: Database, folder: Path, runner: str = "kubernetes_job") -> Iterator[RequestDesk]:
+    """A desk with its API server, which ends with the block; new requests are started by this runner."""
     limits = Limits(read_seconds=0.5, total_seconds=2)
     with KubeApi() as api, KubeClient(api.access(folder), limits) as client:
         runs, jobs = Runs(database), Jobs(client)
@@ -178,12 +180,16 @@ def request_desk(database: Database, folder: Path) -> Iterator[RequestDesk]:
             run = runs.get(run_id)
             return None if run is None else Launchable(run, PodOptions())
 
-        def launcher_of(_: ImportRequest) -> Launcher:
+        queue = PgflowRunner(database, DEADLINE, worker_required=False)
+
+        def launcher_of(_: ImportRequest, runner: str) -> Launcher:
+            if runner == queue.name():
+                return Launcher(runs, queue)
             template = JobTemplate("geogenius:test", SecretKey("catalog", "url"))
             return Launcher(runs, KubernetesJobRunner(jobs, template, lookup, pause=lambda _: None))
 
         def now() -> datetime:
             return datetime.now(UTC)
 
-        sides = Sides(Requests(client), runs, jobs, launcher_of, check_manifest, CLUSTER_ID, now)
+        sides = Sides(Requests(client), runs, jobs, runner, launcher_of, check_manifest, CLUSTER_ID, now)
         yield RequestDesk(api, database, (Reconciler(sides), Reconciler(sides)))

@@ -62,6 +62,11 @@ initContainers:
   value: {{ .Values.importer.download.allowPrivateAddresses | quote }}
 {{- end }}
 
+{{- define "geogenius.queueEnv" -}}
+- name: GEOGENIUS_PGFLOW__DEADLINE_SECONDS
+  value: {{ .Values.worker.deadlineSeconds | int64 | quote }}
+{{- end }}
+
 {{- define "geogenius.telemetryEnv" -}}
 - name: GEOGENIUS_TELEMETRY__LEVEL
   value: {{ .logLevel | quote }}

@@ -11,12 +11,15 @@ from geogenius.api.v1alpha1 import ImportRequestSpec, SuppliedFiles, Verificatio
 from geogenius.domain.errors import InvalidRequest, ManifestInvalid
 from geogenius.domain.intent import ImportIntent
 from geogenius.domain.manifest import Manifest
-from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
+from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload, workload_name
 from geogenius.manifest.document import parse
 from geogenius.manifest.explain import explained
 
-RUNNER = "kubernetes_job"
+JOBS = "kubernetes_job"
+"""The runner whose runs have a Job each; those of others have nothing of Kubernetes but their request."""
+
 SPEC_INVALID = "SpecInvalid"
+NEEDS_JOB = "NeedsJob"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +123,37 @@ def translate(document: Mapping[str, object]) -> ImportRequest:
     )
 
 
-def intent(request: ImportRequest, run_id: RunId, cluster_id: UUID, workload_name: str) -> ImportIntent:
-    """What is stored with the run of a request; a Job of this name in this cluster carries it."""
+def intent(request: ImportRequest, run_id: RunId, cluster_id: UUID, runner: str) -> ImportIntent:
+    """What is stored with the run of a request that this runner starts for this cluster.
+
+    Raises InvalidRequest with reason NeedsJob for a request that wants what only a Job of its own gives.
+    """
     ref = request.head.ref
+    workload = Workload(cluster_id, ref.namespace, workload_name(run_id)) if runner == JOBS else None
+    if workload is None:
+        _refuse_wishes_of_a_pod(request, runner)
     return ImportIntent(
         run_id=run_id,
         owner=request.owner,
-        runner=RUNNER,
+        runner=runner,
         publish=request.publish,
         stale_after=request.stale_after,
         deadlines=request.deadlines,
         reject_limit=request.reject_limit,
         gates=request.gates,
-        workload=Workload(cluster_id, ref.namespace, workload_name),
+        workload=workload,
         request=ref,
+        cluster_id=cluster_id,
     )
+
+
+def _refuse_wishes_of_a_pod(request: ImportRequest, runner: str) -> None:
+    where = f"imports are started by {runner} here, without a pod of their own"
+    if request.files:
+        remedy = "put the files where the workers find theirs, or give the artifacts a url"
+        raise InvalidRequest(f"spec.files: {where}: {remedy}", reason=NEEDS_JOB)
+    if request.resources != Resources({}, {}):
+        raise InvalidRequest(f"spec.pod.resources: {where}: those of the workers count", reason=NEEDS_JOB)
 
 
 def _manifest(spec: Mapping[str, object]) -> Manifest:

@@ -88,14 +88,22 @@ def _launching(run: Run, observation: Observation | None) -> Verdict:
     kind = ConditionType.LAUNCHED
     match run.enqueue_state:
         case EnqueueState.INTENDED:
-            return Verdict(kind, UNKNOWN, Reason.LAUNCHING, "the Job is about to be created")
+            return Verdict(kind, UNKNOWN, Reason.LAUNCHING, f"{_carrier(run)} is about to be created")
         case EnqueueState.UNKNOWN:
-            said = _recorded(run, Reason.OUTCOME_UNKNOWN, "whether the Job was created is not known; looking for it")
+            said = _recorded(
+                run, Reason.OUTCOME_UNKNOWN, f"whether {_carrier(run)} was created is not known; looking for it"
+            )
             return Verdict(kind, UNKNOWN, *said)
         case EnqueueState.NOT_ENQUEUED:
-            return Verdict(kind, FALSE, *_recorded(run, Reason.NOT_ENQUEUED, "the Job was not created"))
+            return Verdict(kind, FALSE, *_recorded(run, Reason.NOT_ENQUEUED, f"{_carrier(run)} was not created"))
         case EnqueueState.ACCEPTED:
+            if run.workload is None:
+                return Verdict(kind, TRUE, Reason.LAUNCHED, "the run waits in the queue for a worker")
             return Verdict(kind, TRUE, *_workload(observation))
+
+
+def _carrier(run: Run) -> str:
+    return "the message in the queue" if run.workload is None else "the Job"
 
 
 def _waiting(view: RequestView) -> tuple[str, str]:

@@ -36,6 +36,7 @@ Row = dict[str, Any]
 def claim_of(intent: ImportIntent) -> dict[str, JsonValue]:
     """The claim of `prepare_import`: columns of import_run; what is left out or null takes the catalog's default."""
     workload, request = intent.workload, intent.request
+    cluster_id = workload.cluster_id if workload else intent.cluster_id
     return {
         "run_id": str(intent.run_id),
         "owner": intent.owner,
@@ -46,7 +47,7 @@ def claim_of(intent: ImportIntent) -> dict[str, JsonValue]:
         "active_deadline_seconds": _seconds(intent.deadlines.active),
         "reject_limit": intent.reject_limit,
         "gates": _gates_json(intent.gates),
-        "cluster_id": str(workload.cluster_id) if workload else None,
+        "cluster_id": str(cluster_id) if cluster_id else None,
         "workload_namespace": workload.namespace if workload else None,
         "workload_name": workload.name if workload else None,
         "workload_uid": str(workload.uid) if workload and workload.uid else None,

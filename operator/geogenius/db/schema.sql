@@ -455,6 +455,15 @@ create table queue_component (
 );
 comment on table queue_component is 'Scripts that made parts of the queue; what is not listed was made by others.';
 
+-- ---- 0011_let_requests_queue.sql -------------------------------------------------------------------------
+
+-- A run that a request asked for belongs to a cluster even where no Job carries it, but a queue.
+alter table import_run
+    drop constraint workload_whole,
+    add constraint workload_whole check (
+        num_nulls(workload_namespace, workload_name) in (0, 2) and (workload_name is null or cluster_id is not null)
+    );
+
 -- ---- 010_time.sql ----------------------------------------------------------------------------------------
 
 -- Functions of one expression over pg_catalog have no pinned search_path, so that they are inlined: planning them in

@@ -68,12 +68,13 @@ def decide(run: Run, observation: Observation, not_before: datetime | None = Non
 
     `observation` must have been made before `run` was read: then a workload that has ended without a recorded
     outcome is evidence, and not a race. `not_before` (the catalog's clock) is how long a runner that gave no
-    acceptance is left in peace, however many events come.
+    acceptance is left in peace, however many events come. A run without a workload, as one in a queue, has nothing to
+    observe: once it is accepted, those who execute it see to its end.
     """
     if run.state.terminal:
         return Settled()
     if run.enqueue_state is EnqueueState.ACCEPTED:
-        return _decide_accepted(run, observation)
+        return Watch() if run.workload is None else _decide_accepted(run, observation)
     match observation:
         case Waiting(uid=uid) | Running(uid=uid) | Ended(uid=uid):
             return Record(Accepted(uid))

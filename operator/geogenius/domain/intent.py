@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import UUID
 
 from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
 
@@ -11,7 +12,8 @@ class ImportIntent:
     """Everything about a run that is not the manifest.
 
     `run_id` is chosen by the caller and used if a new run is registered: a repeated call whose first
-    answer was lost finds the run it made. `workload` is set for runs that a Kubernetes Job carries.
+    answer was lost finds the run it made. `workload` is set for runs that a Kubernetes Job carries;
+    `cluster_id` for runs that a request of that cluster asked for and no Job carries.
     """
 
     run_id: RunId
@@ -24,3 +26,4 @@ class ImportIntent:
     gates: VerificationGates = field(default_factory=VerificationGates)
     workload: Workload | None = None
     request: RequestRef | None = None
+    cluster_id: UUID | None = None

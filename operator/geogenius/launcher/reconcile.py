@@ -20,7 +20,7 @@ from geogenius.domain.errors import Conflict, InvalidRequest
 from geogenius.domain.manifest import Manifest
 from geogenius.domain.observation import Absent, Observation, Waiting
 from geogenius.domain.prepared import Existing, Prepared, Redelivered, Refusal, Refused, Registered
-from geogenius.domain.run import Run, RunError, RunId, workload_name
+from geogenius.domain.run import Run, RunError, RunId
 from geogenius.kube.jobs import Jobs
 from geogenius.kube.requests import Requests
 from geogenius.kube.resources import JsonObject
@@ -34,12 +34,16 @@ WAITING_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is brought together: the requests, the catalog, the Jobs; `launcher_of` starts runs for one request."""
+    """What is brought together: the requests, the catalog, the Jobs.
+
+    `runner` is stored with new runs; `launcher_of` starts runs for one request, through the runner of this name.
+    """
 
     requests: Requests
     runs: Runs
     jobs: Jobs
-    launcher_of: Callable[[ImportRequest], Launcher]
+    runner: str
+    launcher_of: Callable[[ImportRequest, str], Launcher]
     check_manifest: Callable[[Manifest], None]
     cluster_id: UUID
     clock: Callable[[], datetime]
@@ -98,14 +102,14 @@ class Reconciler:
         self._sides.check_manifest(request.manifest)
         check_gates(request.gates, request.manifest)
         run_id = RunId(uuid4())
-        wish = intent(request, run_id, self._sides.cluster_id, workload_name(run_id))
+        wish = intent(request, run_id, self._sides.cluster_id, self._sides.runner)
         return self._sides.runs.prepare(normal_form(request.manifest), wish)
 
     def _begin(self, request: ImportRequest, document: JsonObject, prepared: Prepared) -> float | None:
         """Start the run that was registered, or show why there is none."""
         if isinstance(prepared, Registered):
             registered = self._read(prepared.run_id)
-            launch = self._sides.launcher_of(request).start(registered, fresh=True)
+            launch = self._sides.launcher_of(request, registered.runner).start(registered, fresh=True)
             return self._launched(request.head, registered.run_id, launch)
         run = self._sides.runs.find_by_request(request.head.ref.uid)
         if run is not None:  # another operator registered it a moment ago
@@ -162,7 +166,7 @@ class Reconciler:
             request = translate(document)
         except InvalidRequest as refusal:
             return settled(self._sides.runs, run, NotEnqueued(refusal.reason, str(refusal)), fresh=False)
-        return self._sides.launcher_of(request).start(run, fresh=False)
+        return self._sides.launcher_of(request, run.runner).start(run, fresh=False)
 
     def _launched(self, head: RequestHead, run_id: RunId, launch: Launch) -> float | None:
         """Mirror how a start went, and say when to look again."""

@@ -21,9 +21,12 @@ from geogenius.kube.jobs import Jobs
 from geogenius.kube.requests import Requests
 from geogenius.launcher.launch import Launcher
 from geogenius.launcher.reconcile import Reconciler, Sides
+from geogenius.runners import kubernetes_job, pgflow
 from geogenius.runners.kubernetes_job import KubernetesJobRunner, Launchable
+from geogenius.runners.pgflow import PgflowRunner
 from geogenius.settings import Settings
 from geogenius.wiring.catalog import CatalogContext, opened, refuse_outdated, started
+from geogenius.wiring.importing import deadline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,11 @@ def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -
     cluster_id = client.cluster_id()
     jobs, requests = Jobs(client), Requests(client, settings.kubernetes.namespaces)
 
-    def launcher_of(request: ImportRequest) -> Launcher:
+    queue = PgflowRunner(catalog.database, deadline_of(settings), worker_required=settings.pgflow.worker_required)
+
+    def launcher_of(request: ImportRequest, runner: str) -> Launcher:
+        if runner == pgflow.NAME:
+            return Launcher(catalog.runs, queue)
         pod = _pod_options(request)
 
         def lookup(run_id: RunId) -> Launchable | None:
@@ -87,7 +94,9 @@ def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -
     return OperatorContext(
         runs=catalog.runs,
         requests=requests,
-        reconciler=Reconciler(Sides(requests, catalog.runs, jobs, launcher_of, check_manifest, cluster_id, now)),
+        reconciler=Reconciler(
+            Sides(requests, catalog.runs, jobs, _runner_of(settings), launcher_of, check_manifest, cluster_id, now)
+        ),
         leadership=Leadership(catalog.database),
         database=catalog.database,
         cluster_id=cluster_id,
@@ -98,6 +107,17 @@ def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -
         resync_seconds=settings.controller.resync_seconds,
         probe_port=settings.controller.probe_port,
     )
+
+
+def _runner_of(settings: Settings) -> str:
+    """What new requests are started by. Raises Misconfigured for a runner that no operator can look after."""
+    name = settings.runner.name or kubernetes_job.NAME
+    if name not in (kubernetes_job.NAME, pgflow.NAME):
+        raise Misconfigured(
+            f"GEOGENIUS_RUNNER__NAME is {name!r}: an operator starts imports by {kubernetes_job.NAME} or {pgflow.NAME}",
+            reason="SettingsInvalid",
+        )
+    return name
 
 
 def _job_template(settings: Settings) -> JobTemplate:

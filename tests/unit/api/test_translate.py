@@ -17,7 +17,7 @@ from geogenius.api.translate import (
 )
 from geogenius.domain.errors import InvalidRequest, ManifestInvalid
 from geogenius.domain.intent import ImportIntent
-from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload
+from geogenius.domain.run import Deadlines, RequestRef, RunId, VerificationGates, Workload, workload_name
 from tests.support.import_requests import UID, Refused, changed, refused, served, valid
 
 RUN_ID = RunId(UUID("11111111-2222-3333-4444-555555555555"))
@@ -71,7 +71,7 @@ def test_files_may_lie_on_a_volume() -> None:
 
 
 def test_the_intent_is_what_the_request_says() -> None:
-    assert intent(translate(served(valid())), RUN_ID, CLUSTER_ID, "geogenius-1") == ImportIntent(
+    assert intent(translate(served(valid())), RUN_ID, CLUSTER_ID, "kubernetes_job") == ImportIntent(
         run_id=RUN_ID,
         owner="land registry",
         runner="kubernetes_job",
@@ -80,9 +80,33 @@ def test_the_intent_is_what_the_request_says() -> None:
         deadlines=Deadlines(launch=timedelta(minutes=2), active=timedelta(hours=1)),
         reject_limit=5,
         gates=VerificationGates({"parcel": 100, "district": 1}, ("parcel",), 20),
-        workload=Workload(CLUSTER_ID, "maps", "geogenius-1"),
+        workload=Workload(CLUSTER_ID, "maps", workload_name(RUN_ID)),
         request=RequestRef("maps", "parcels", UUID(UID)),
+        cluster_id=CLUSTER_ID,
     )
+
+
+def test_a_run_that_is_queued_has_nothing_of_kubernetes_but_its_request() -> None:
+    queued = intent(translate(served(minimal())), RUN_ID, CLUSTER_ID, "pgflow")
+
+    assert (queued.runner, queued.workload, queued.cluster_id) == ("pgflow", None, CLUSTER_ID)
+    assert queued.request == RequestRef("maps", "parcels", UUID(UID))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["spec", "files"], [{"name": "disk", "persistentVolumeClaim": {"claimName": "data"}}]),
+        (["spec", "pod"], {"resources": {"limits": {"memory": "1Gi"}}}),
+    ],
+)
+def test_what_only_a_pod_of_its_own_can_give_is_refused_where_runs_are_queued(path: list[str], value: object) -> None:
+    request = translate(served(changed(minimal(), path, value)))
+
+    with pytest.raises(InvalidRequest, match=rf"^{path[0]}\.{path[1]}.*imports are started by pgflow here") as refusal:
+        intent(request, RUN_ID, CLUSTER_ID, "pgflow")
+
+    assert refusal.value.reason == "NeedsJob"
 
 
 @pytest.mark.parametrize("wrong", refused(), ids=lambda wrong: wrong.case)
