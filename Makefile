@@ -32,6 +32,7 @@ test-unit: setup ## decisions, translation, house rules: no network, no database
 	$(BIN)/pytest tests/unit
 
 test-contract: setup ## one suite over every runner
+	$(PYTHON) -m tests.cluster packages
 	$(BIN)/pytest tests/contract
 
 test-chart: setup cluster-build ## the rendered chart
@@ -53,7 +54,7 @@ bench-catalog: setup ## registration, point questions, name search, publication 
 
 matrix: setup ## the long forms of tests; writes docs/evidence
 	$(PYTHON) -m tests.cluster packages
-	GEOGENIUS_MATRIX=full $(BIN)/pytest tests/integration -m matrix
+	GEOGENIUS_MATRIX=full $(BIN)/pytest tests/integration tests/contract -m matrix
 
 format: setup ## format and sort
 	$(BIN)/ruff format .

@@ -18,6 +18,7 @@ from geogenius.importer.exit_code import (
     REFUSED,
     UNAVAILABLE,
 )
+from geogenius.importer.pipeline import remove_folders_of
 from geogenius.importer.recipe import Recipe
 from geogenius.processes.messages import Ended
 
@@ -50,8 +51,10 @@ def death(ended: Ended) -> RunError:
 def guard(recipe: Recipe, fence: Fence, error: RunError) -> None:
     """Fail the run, if it has not ended and is not somebody else's; while the database is silent, again and again.
 
+    The files that its executor has left are removed first.
     Where all tries fail it is logged; a run without heartbeats is failed later by others, on that evidence.
     """
+    remove_folders_of(fence.run_id, recipe.workplace.work_dir)
     database = recipe.database("geogenius-guardian")
     runs, ids = Runs(database), {"run_id": fence.run_id, "executor_id": fence.executor_id}
     try:

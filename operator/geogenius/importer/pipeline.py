@@ -257,6 +257,12 @@ def _ids(fence: Fence) -> dict[str, str]:
     return {"run_id": str(fence.run_id), "executor_id": str(fence.executor_id)}
 
 
+def remove_folders_of(run_id: RunId, base: Path) -> None:
+    """Remove what an execution of this run has left behind that was killed; nothing may execute it any more."""
+    for folder in base.glob(f"run_{run_id.hex}_*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @contextmanager
 def _folder_of(run_id: RunId, base: Path) -> Iterator[Path]:
     """A new folder for one execution, removed at the end whatever happened."""

@@ -113,7 +113,8 @@ class TaskSupervisor:
     ) -> Submitted | Refused | Lost:
         """Have an executor made for a run. A run that has one keeps it: nothing is made a second time.
 
-        `ended` is called once, from another thread, when the executor is gone and its guardian has done its work.
+        `ended` is called once, from another thread, when the executor is gone and its guardian has done its work; that
+        of a second call for a run that has an executor is not kept.
         """
         with self._lock:
             if self._stopped:

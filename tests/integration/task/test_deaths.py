@@ -79,6 +79,7 @@ def test_a_killed_executor_is_recorded_and_not_restarted(
     assert run.error is not None
     assert ("SIGKILL" in run.error.message, run.error.evidence["class"]) == (True, "infrastructure")
     assert slow.times_asked(killed) - asked <= 1
+    assert not list(bench.workplace.work_dir.glob(f"run_{killed.hex}_*")), "what it had downloaded is gone"
     assert alive(bystander)
     slow.let_go(other)
     assert bench.ended(other).state == "completed"
