@@ -29,6 +29,7 @@ from geogenius.library.imports import (
     runs,
     status,
 )
+from geogenius.library.offer import RunnerOptions, task_supervisor
 from geogenius.library.releases import publish, releases, retire, rollback, verify
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Published",
     "Retired",
     "RolledBack",
+    "RunnerOptions",
     "Scope",
     "TimedOut",
     "UnknownRun",
@@ -60,5 +62,6 @@ __all__ = [
     "rollback",
     "runs",
     "status",
+    "task_supervisor",
     "verify",
 ]

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 
 from geogenius.db.pool import Database
 from geogenius.domain.errors import Misconfigured
+from geogenius.importer.pipeline import Workplace
 from geogenius.importer.recipe import Recipe
 from geogenius.processes.supervisor import NURSERY, TaskSupervisor
 from geogenius.runners import inline, kubernetes_job, pgflow, task
@@ -35,6 +36,22 @@ class RunnerOptions:
     grace: timedelta = timedelta(seconds=20)
     deadline: timedelta | None = None
     worker_required: bool = True
+
+
+def task_supervisor(
+    conninfo: str,
+    *,
+    schema: str = "geogenius",
+    workplace: Workplace | None = None,
+    max_children: int = 2,
+    grace: timedelta = timedelta(seconds=20),
+) -> TaskSupervisor:
+    """A supervisor for a host that keeps one for its whole life, and stops it; for RunnerOptions.
+
+    Nothing is started before its `start` or the first run. `grace`: how long an executor that is asked to end may take.
+    """
+    recipe = Recipe(conninfo, schema, workplace or Workplace())
+    return TaskSupervisor(NURSERY, recipe.to_json(), max_children=max_children, grace=grace)
 
 
 @contextmanager

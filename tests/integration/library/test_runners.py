@@ -15,9 +15,7 @@ from geogenius.domain.run import RunState
 from geogenius.importer.downloader import DownloadPolicy
 from geogenius.importer.pipeline import Workplace
 from geogenius.launcher.launch import Rejected, Started
-from geogenius.library import Context, import_release, status
-from geogenius.library.offer import RunnerOptions
-from geogenius.processes.supervisor import TaskSupervisor
+from geogenius.library import Context, RunnerOptions, import_release, status, task_supervisor
 from tests.support.file_server import serving_files
 from tests.support.host_processes import SlowRuns
 
@@ -59,7 +57,7 @@ def test_an_error_that_leaves_the_context_stops_them_and_that_is_recorded(
 def test_a_supervisor_of_the_host_is_used_even_if_it_is_dead(
     conninfo: str, workplace: Workplace, reviewed: Reviewed
 ) -> None:
-    dead = TaskSupervisor(("unused",), {})
+    dead = task_supervisor(conninfo)
     dead.stop()
     with Context.open(conninfo, workplace=workplace, options=RunnerOptions(supervisor=dead)) as context:
         answer = import_release(context, reviewed())

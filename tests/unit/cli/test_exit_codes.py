@@ -86,3 +86,12 @@ def test_a_manifest_that_is_no_text_is_refused_with_its_position(tmp_path: Path)
     result = CliRunner().invoke(cli, ["import", str(file)])
     assert isinstance(result.exception, ManifestInvalid)
     assert "byte 4" in str(result.exception)
+
+
+def test_the_help_names_every_command_and_each_can_be_loaded() -> None:
+    said = CliRunner().invoke(cli, ["--help"])
+
+    assert said.exit_code == 0, said.output
+    for name in cli.list_commands(click.Context(cli)):
+        assert f"  {name} " in said.output
+        assert CliRunner().invoke(cli, [name, "--help"]).exit_code == 0, name
