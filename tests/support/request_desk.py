@@ -191,5 +191,5 @@ def request_desk(database: Database, folder: Path, runner: str = "kubernetes_job
         def now() -> datetime:
             return datetime.now(UTC)
 
-        sides = Sides(Requests(client), runs, jobs, runner, launcher_of, check_manifest, CLUSTER_ID, now)
+        sides = Sides(Requests(client), runs, jobs, queue, runner, launcher_of, check_manifest, CLUSTER_ID, now)
         yield RequestDesk(api, database, (Reconciler(sides), Reconciler(sides)))

@@ -97,9 +97,7 @@ def _launching(run: Run, observation: Observation | None) -> Verdict:
         case EnqueueState.NOT_ENQUEUED:
             return Verdict(kind, FALSE, *_recorded(run, Reason.NOT_ENQUEUED, f"{_carrier(run)} was not created"))
         case EnqueueState.ACCEPTED:
-            if run.workload is None:
-                return Verdict(kind, TRUE, Reason.LAUNCHED, "the run waits in the queue for a worker")
-            return Verdict(kind, TRUE, *_workload(observation))
+            return Verdict(kind, TRUE, *_workload(run, observation))
 
 
 def _carrier(run: Run) -> str:
@@ -121,16 +119,16 @@ def _recorded(run: Run, otherwise: Reason, sentence: str) -> tuple[str, str]:
     return reason, message_of(rest) or sentence
 
 
-def _workload(observation: Observation | None) -> tuple[str, str]:
+def _workload(run: Run, observation: Observation | None) -> tuple[str, str]:
     match observation:
         case Waiting(reason=reason, message=message):
             return reason_of(reason, Reason.LAUNCHED), message_of(message) or "the Job waits for its pod"
         case Running():
-            return Reason.LAUNCHED, "the pod of the Job runs"
+            return Reason.LAUNCHED, "a worker has the run" if run.workload is None else "the pod of the Job runs"
         case Ended():
-            return Reason.LAUNCHED, "the Job has ended"
+            return Reason.LAUNCHED, f"{_carrier(run)} has ended"
         case Absent() | Foreign() | None:
-            return Reason.LAUNCHED, "the Job was created"
+            return Reason.LAUNCHED, f"{_carrier(run)} was created"
 
 
 def _finish(run: Run) -> str:

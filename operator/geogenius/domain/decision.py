@@ -68,13 +68,12 @@ def decide(run: Run, observation: Observation, not_before: datetime | None = Non
 
     `observation` must have been made before `run` was read: then a workload that has ended without a recorded
     outcome is evidence, and not a race. `not_before` (the catalog's clock) is how long a runner that gave no
-    acceptance is left in peace, however many events come. A run without a workload, as one in a queue, has nothing to
-    observe: once it is accepted, those who execute it see to its end.
+    acceptance is left in peace, however many events come.
     """
     if run.state.terminal:
         return Settled()
     if run.enqueue_state is EnqueueState.ACCEPTED:
-        return Watch() if run.workload is None else _decide_accepted(run, observation)
+        return _decide_accepted(run, observation)
     match observation:
         case Waiting(uid=uid) | Running(uid=uid) | Ended(uid=uid):
             return Record(Accepted(uid))
@@ -136,7 +135,7 @@ def _decide_accepted(run: Run, observation: Observation) -> Decision:
         case Waiting() | Running():
             return Watch()
         case Absent():
-            message = f"Job {_workload(run)} no longer exists and the run has no recorded outcome"
+            message = f"{_carrier(run)} no longer exists and the run has no recorded outcome"
             return FailRun(_error(run, "WorkloadLost", message, FailureClass.INFRASTRUCTURE))
         case Foreign(message=message):
             return FailRun(_error(run, "WorkloadLost", message, FailureClass.INFRASTRUCTURE))
@@ -148,7 +147,7 @@ def _ended_error(run: Run, ended: Ended) -> RunError:
     reason = "EndedWithoutOutcome" if ended.succeeded else ended.reason
     failure = FailureClass.OUT_OF_MEMORY if reason == "OOMKilled" else FailureClass.INFRASTRUCTURE
     said = f": {ended.message}" if ended.message else ""
-    error = _error(run, reason, f"Job {_workload(run)} ended without a recorded outcome{said}", failure)
+    error = _error(run, reason, f"{_carrier(run)} ended without a recorded outcome{said}", failure)
     code = {} if ended.exit_code is None else {"exit_code": str(ended.exit_code)}
     return replace(error, evidence=error.evidence | code)
 
@@ -163,5 +162,5 @@ def _error(run: Run, reason: str, message: str, failure: FailureClass) -> RunErr
     return RunError(phase, reason, message, {"class": failure.value})
 
 
-def _workload(run: Run) -> str:
-    return f"{run.workload.namespace}/{run.workload.name}" if run.workload else str(run.run_id)
+def _carrier(run: Run) -> str:
+    return f"Job {run.workload.namespace}/{run.workload.name}" if run.workload else "the message in the queue"

@@ -27,14 +27,18 @@ from geogenius.kube.resources import JsonObject
 from geogenius.launcher.launch import Launch, Launcher, LeftPending, Rejected, Started, fail_from_outside, settled
 from geogenius.manifest.document import normal_form
 from geogenius.manifest.gates import check_gates
+from geogenius.runners.contract import Observes
 
 WAITING_SECONDS = 5.0
 """How often a Job that waits for its pod is looked at: what keeps a pod waiting shows in no event of the Job."""
 
+QUEUED_SECONDS = 60.0
+"""How often a run that waits in a queue is looked at: that it begins is told by the catalog."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What is brought together: the requests, the catalog, the Jobs.
+    """What is brought together: the requests, the catalog, the Jobs, and the queue for runs that have no Job.
 
     `runner` is stored with new runs; `launcher_of` starts runs for one request, through the runner of this name.
     """
@@ -42,6 +46,7 @@ class Sides:
     requests: Requests
     runs: Runs
     jobs: Jobs
+    queue: Observes
     runner: str
     launcher_of: Callable[[ImportRequest, str], Launcher]
     check_manifest: Callable[[Manifest], None]
@@ -132,7 +137,7 @@ class Reconciler:
                 assert_never(prepared)
 
     def _advance(self, head: RequestHead, document: JsonObject, run: Run) -> float | None:
-        """Look at the Job, then at the run again, and do what the two together say.
+        """Look at the Job, or the message in the queue, then at the run again, and do what the two together say.
 
         What the request says is asked only where a Job is to be made of it: evidence counts whatever it says.
         """
@@ -145,7 +150,7 @@ class Reconciler:
                 return None
             case Watch():
                 self._mirror(head, RequestView(head.generation, run=run, observation=observation))
-                return WAITING_SECONDS if isinstance(observation, Waiting) else None
+                return _patience(run) if isinstance(observation, Waiting) else None
             case Wait(seconds=seconds):
                 self._mirror(head, RequestView(head.generation, run=run))
                 return seconds
@@ -177,7 +182,7 @@ class Reconciler:
         self._mirror(head, RequestView(head.generation, run=run))
         match launch:
             case Started():
-                return WAITING_SECONDS
+                return _patience(run)
             case LeftPending(retry_after=seconds):
                 return seconds
             case Rejected():
@@ -205,8 +210,10 @@ class Reconciler:
         return run, observation
 
     def _observe(self, run: Run) -> Observation:
-        if run.workload is None or run.state.terminal:
+        if run.state.terminal:
             return Absent()
+        if run.workload is None:
+            return self._sides.queue.observe(run)
         return self._sides.jobs.observe(run.workload.namespace, run.workload.name, run.run_id)
 
     def _read(self, run_id: RunId) -> Run:
@@ -221,6 +228,11 @@ class Reconciler:
         status = status_of(view, head.status, now)
         if status_changed(head.status, status):
             self._sides.requests.apply_status(head.ref.namespace, head.ref.name, status, uid=head.ref.uid)
+
+
+def _patience(run: Run) -> float:
+    """Seconds after which a workload that waits is looked at again."""
+    return QUEUED_SECONDS if run.workload is None else WAITING_SECONDS
 
 
 def _insist(run_id: RunId, rejected: Rejected) -> None:

@@ -1,4 +1,4 @@
-"""The queue as those see it who put runs into it."""
+"""The queue as those see it who put runs into it, and look what became of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +9,8 @@ from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
 from geogenius.db.sql import load_queries
+from geogenius.domain.observation import Absent, Ended, Observation, Running, Waiting
+from geogenius.domain.run import RunId
 from geogenius.pgflow.names import STEP
 from geogenius.pgflow.order import Order
 
@@ -45,3 +47,19 @@ def enqueue(connection: Connection[DictRow], slug: str, order: Order) -> Queued 
         status = "of another flow" if row is None else str(row["status"])
         return Queued() if status == "started" else EndedBefore(status)
     return Queued()
+
+
+def observe(connection: Connection[DictRow], slug: str, run_id: RunId) -> Observation:
+    """What the queue has of a run right now; its uid is that of the flow run. Raises errors of psycopg."""
+    (there,) = connection.execute(_QUERIES["is_installed"]).fetchall()
+    if not there["installed"]:
+        return Absent()
+    row = connection.execute(_QUERIES["look_at_run"], {"slug": slug, "step": STEP, "run": run_id}).fetchone()
+    if row is None:
+        return Absent()
+    uid = str(run_id)
+    if row["status"] == "started" and row["task_status"] == "queued":
+        return Waiting(uid, "Queued", "the run waits in the queue for a worker")
+    if row["status"] == "started" and row["task_status"] == "started":
+        return Running(uid)
+    return Ended(uid, row["status"] == "completed", "TaskFailed", row["error_message"] or "")

@@ -6,9 +6,10 @@ from geogenius.catalog.runs import Runs
 from geogenius.db import Database
 from geogenius.domain.enqueued import Accepted, Enqueued, NotEnqueued, OutcomeUnknown
 from geogenius.domain.errors import DatabaseUnavailable, GeogeniusError
-from geogenius.domain.run import RunId
+from geogenius.domain.observation import Observation
+from geogenius.domain.run import Run, RunId
 from geogenius.pgflow.capabilities import Wanted, facts, problems
-from geogenius.pgflow.enqueue import EndedBefore, Queued, enqueue
+from geogenius.pgflow.enqueue import EndedBefore, Queued, enqueue, observe
 from geogenius.pgflow.names import flow_slug
 from geogenius.pgflow.order import Order
 from geogenius.runners.contract import Arguments, publish, stale_after_seconds
@@ -76,6 +77,11 @@ class PgflowRunner:
         except GeogeniusError as refused:
             return NotEnqueued(refused.reason, str(refused))
         return Accepted() if isinstance(queued, Queued) else self._ended_before(run_id, queued)
+
+    def observe(self, run: Run) -> Observation:
+        """What the queue has of the run. Raises DatabaseUnavailable."""
+        with self._database.connection() as connection:
+            return observe(connection, self._slug, run.run_id)
 
     def _ended_before(self, run_id: RunId, before: EndedBefore) -> Enqueued:
         """Accepted where the end of the run is recorded, as the queue's end of it promised."""

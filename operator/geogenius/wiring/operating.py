@@ -91,12 +91,21 @@ def _operator(settings: Settings, catalog: CatalogContext, client: KubeClient) -
     def now() -> datetime:
         return datetime.now(UTC)
 
+    sides = Sides(
+        requests=requests,
+        runs=catalog.runs,
+        jobs=jobs,
+        queue=queue,
+        runner=_runner_of(settings),
+        launcher_of=launcher_of,
+        check_manifest=check_manifest,
+        cluster_id=cluster_id,
+        clock=now,
+    )
     return OperatorContext(
         runs=catalog.runs,
         requests=requests,
-        reconciler=Reconciler(
-            Sides(requests, catalog.runs, jobs, _runner_of(settings), launcher_of, check_manifest, cluster_id, now)
-        ),
+        reconciler=Reconciler(sides),
         leadership=Leadership(catalog.database),
         database=catalog.database,
         cluster_id=cluster_id,

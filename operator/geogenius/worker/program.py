@@ -8,7 +8,7 @@ from time import monotonic
 
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.delivery import Execute
-from geogenius.domain.errors import GeogeniusError
+from geogenius.domain.errors import DatabaseUnavailable, GeogeniusError
 from geogenius.pgflow.leases import Delivery
 from geogenius.pgflow.listening import Listening
 from geogenius.processes.ending import Ending
@@ -135,15 +135,16 @@ class Worker:
 
     def _conclude(self) -> None:
         """Say how the runs ended whose executors are gone; what the database does not take now, it is told later."""
-        while self._concluding:
-            delivery = self._concluding[0]
+        for delivery in tuple(self._concluding):
             try:
                 step = self._context.work.conclude(delivery)
             except GeogeniusError as error:
                 self._rest(error)
-                return
+                if isinstance(error, DatabaseUnavailable):
+                    return
+                continue  # what is wrong with this one may not be wrong with the next
             self._failures = 0
-            self._concluding.pop(0)
+            self._concluding.remove(delivery)
             self._let_go(delivery, type(step).__name__)
 
     def _let_go(self, delivery: Delivery, step: str) -> None:

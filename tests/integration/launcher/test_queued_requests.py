@@ -49,7 +49,7 @@ def test_a_request_is_queued_once_however_often_it_is_looked_at(desk: RequestDes
     assert (run.runner, run.workload, run.enqueue_state) == ("pgflow", None, EnqueueState.ACCEPTED)
     assert (desk.jobs(), desk.sent("POST")) == ([], 0)
     assert [delivery.run_id for delivery in leases.claim(10)] == [run.run_id]
-    assert desk.condition("Launched") == ("True", "Launched", "the run waits in the queue for a worker")
+    assert desk.condition("Launched") == ("True", "Queued", "the run waits in the queue for a worker")
     assert "jobName" not in desk.status()
 
 
@@ -59,8 +59,11 @@ def test_the_ticks_of_its_cluster_see_a_queued_run(desk: RequestDesk) -> None:
     assert [live.run_id for live in desk.runs.live_of_cluster(CLUSTER_ID)] == [run.run_id]
 
 
-def test_that_there_is_no_job_is_no_evidence_against_a_queued_run(desk: RequestDesk) -> None:
+def test_that_there_is_no_job_is_no_evidence_against_a_queued_run(desk: RequestDesk, leases: Leases) -> None:
     run = desk.launched()
+    assert len(leases.claim(1)) == 1
+    desk.reconcile()
+    assert desk.condition("Launched")[2] == "a worker has the run"
     desk.claimed(run)
 
     assert desk.reconcile() is None
@@ -78,6 +81,30 @@ def test_the_end_of_a_queued_run_is_mirrored(desk: RequestDesk, database: Databa
     assert desk.reconcile() is None
 
     assert desk.condition("Succeeded")[:2] == ("True", "Published")
+
+
+@pytest.mark.parametrize(
+    ("loss", "reason"),
+    [
+        ("drop schema pgflow cascade", "WorkloadLost"),
+        ("delete from pgflow.step_tasks; delete from pgflow.step_states; delete from pgflow.runs", "WorkloadLost"),
+        ("select pgflow.fail_task(run_id, 'execute', 0, 'given up by hand') from pgflow.step_tasks", "TaskFailed"),
+    ],
+    ids=["uninstalled", "pruned", "given-up"],
+)
+def test_a_run_whose_message_is_gone_is_failed_on_that_evidence(
+    loss: str, reason: str, desk: RequestDesk, leases: Leases, sql: psycopg.Connection[DictRow]
+) -> None:
+    run = desk.launched()
+    leases.claim(1)
+    sql.execute(loss)
+
+    desk.reconcile()
+
+    ended = desk.run(request_of(run))
+    assert ended.error is not None
+    assert (ended.state, ended.error.reason) == (RunState.FAILED, reason)
+    assert "the message in the queue" in ended.error.message
 
 
 def test_deleting_the_request_fails_its_run_and_nobody_executes_it(desk: RequestDesk) -> None:
