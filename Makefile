@@ -7,7 +7,7 @@ BIN := .venv/bin
 NAME ?= geogenius
 
 .PHONY: help setup format lint types layers test test-unit test-contract test-integration test-chart test-e2e demo demo-down \
-	matrix bench-launch bench-catalog generate verify ci image cluster-build cluster-up cluster-down
+	matrix bench-launch bench-catalog bench-runners generate verify ci image cluster-build cluster-up cluster-down
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-18s %s\n", $$1, $$2}'
@@ -51,6 +51,10 @@ bench-launch: setup cluster-build ## from `kubectl apply` to Succeeded, beside a
 bench-catalog: setup ## registration, point questions, name search, publication with many releases
 	$(PYTHON) -m tests.cluster packages
 	$(BIN)/python -m bench.catalog
+
+bench-runners: setup ## what each runner adds; 1,000 queued runs while workers are killed
+	$(PYTHON) -m tests.cluster packages
+	$(BIN)/python -m bench.runners
 
 matrix: setup ## the long forms of tests; writes docs/evidence
 	$(PYTHON) -m tests.cluster packages

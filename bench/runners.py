@@ -1,7 +1,7 @@
 """`python -m bench.runners`: what each runner adds to the pipeline, and a queue whose workers are killed all the time.
 
-One private server with its default durability. The work is the smallest import there is, two areas out of a file that is
-there. Direct calls of the pipeline and the runners take turns, so that noise meets all alike; an overhead is the
+One private server with its default durability. The work is the smallest import there is: two areas out of a file that
+is there. Direct calls of the pipeline and the runners take turns, so that noise meets all alike; an overhead is the
 difference within one turn. The end of a run that is executed elsewhere is looked for every 2 ms, which counts as ours.
 """
 
@@ -48,7 +48,7 @@ LONGEST_DRAIN_SECONDS = 1800.0
 STARTED = "select from pgflow.step_tasks where run_id = %s and status <> 'queued'"
 LIVE = "select count(*) from import_run where owner = 'conformance' and state not in ('completed', 'failed')"
 ENDS = """
-select coalesce(error ->> 'reason', state), count(*) from import_run
+select coalesce(error ->> 'reason', state::text), count(*) from import_run
 where runner_backend = 'pgflow' and stale_after_seconds = %s group by 1
 """
 EXECUTED = re.compile(rb"phase downloading \[run ([0-9a-f-]{36})\]")
@@ -67,6 +67,7 @@ class Stand:
     logs: list[Path] = field(default_factory=list)
 
     def registered(self, runner: str, window: timedelta | None = None) -> RunId:
+        """A new run for a runner, committed."""
         intent = self.bench.intent(runner)
         return self.bench.register(intent if window is None else replace(intent, stale_after=window)).run_id
 
@@ -77,6 +78,7 @@ class Stand:
         return stack.enter_context(running_worker(environment, self.logs[-1]))
 
     def value(self, question: str, *given: object) -> int:
+        """The one number of an answer."""
         ((value,),) = self.connection.execute(question.encode(), given).fetchall()
         assert isinstance(value, int)
         return value
@@ -120,7 +122,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 def _executing(stand: Stand) -> list[Result]:
     """Runners that execute: from the call to the recorded end, beside a direct call of the pipeline."""
-    recipe = Recipe(stand.conninfo, workplace=stand.bench.workplace)
+    recipe = Recipe(stand.conninfo, workplace=stand.bench.workplace, log_level="WARNING")
     with TaskSupervisor(NURSERY, recipe.to_json()) as supervisor:
         task, inline = TaskRunner(supervisor), InlineRunner(stand.bench.execute)
         console.print(f"task, first run of a supervisor: {readable(_ended(stand, task))}")
@@ -183,16 +185,15 @@ def _enqueued(stand: Stand, runner: Runner) -> float:
 
 
 def _claiming(stand: Stand) -> Result:
-    """From the return of enqueue to the committed claim, as seen by another connection; an idle worker listens.
+    """From the return of enqueue to the committed claim, as another connection sees it; an idle worker listens.
 
-    The floor is a worker that only polls, as often as ours does without an announcement.
+    The floor is the round trip that looks.
     """
     runner = PgflowRunner(stand.bench.database, DEADLINE)
     with ExitStack() as stack:
-        worker = stand.worker(stack)
+        stand.worker(stack)
         _until(lambda: stand.value("select count(*) from pgmq.q_geogenius_import") == 0, 120)
         ours, floor = _turns(lambda: _claimed(stand, runner), lambda: _timed(lambda: stand.value("select 1")))
-        assert worker.ended is not None
     return Result("pgflow: enqueued to claimed", ours, floor, 0.050, "limit")
 
 
@@ -238,7 +239,8 @@ def _kills(stand: Stand, stack: ExitStack, workers: list[Worker]) -> Iterator[in
 
 def _told(stand: Stand, count: int, kills: int, seconds: float) -> bool:
     """Print how it went; every run has one end, and was begun once at most."""
-    ends = dict(stand.connection.execute(ENDS, [int(LOST_WINDOW.total_seconds())]).fetchall())
+    rows = stand.connection.execute(ENDS, [int(LOST_WINDOW.total_seconds())]).fetchall()
+    ends = {str(end): int(str(number)) for end, number in rows}
     begun = Counter(run for log in stand.logs for run in EXECUTED.findall(log.read_bytes()))
     twice, left = sum(1 for times in begun.values() if times > 1), stand.value(LIVE)
     lost = {reason: number for reason, number in ends.items() if reason != "completed"}
@@ -247,12 +249,7 @@ def _told(stand: Stand, count: int, kills: int, seconds: float) -> bool:
         f" {ends.get('completed', 0)} completed, failed with their workers {lost or 'none'},"
         f" left over {left}, begun twice {twice}"
     )
-    return (
-        sum(int(str(number)) for number in ends.values()) == count
-        and not left
-        and not twice
-        and set(lost) <= {"WorkloadLost"}
-    )
+    return sum(ends.values()) == count and not left and not twice and lost.keys() <= {"WorkloadLost"}
 
 
 if __name__ == "__main__":
