@@ -1,12 +1,8 @@
 """Everything works through PgBouncer in transaction mode, where no two transactions need share a session."""
 
-import os
 import re
-import socket
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from threading import Barrier, Event
 from time import monotonic
 
@@ -25,24 +21,8 @@ from geogenius.domain.run import RunState
 from geogenius.importer.heartbeat import Heartbeat
 from tests.support.catalog import a_manifest, claimed, driven, published
 from tests.support.databases import OWNER, WRITER, PostgresCluster, opened
+from tests.support.pgbouncer import SERVER_CONNECTIONS, running_bouncer, through
 
-PROGRAM = "/usr/sbin/pgbouncer"
-SERVER_CONNECTIONS = 3
-SETTINGS = """
-[databases]
-* = host={host} port={port}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = {listen}
-unix_socket_dir =
-auth_type = trust
-auth_file = {users}
-pool_mode = transaction
-default_pool_size = {size}
-max_client_conn = 200
-server_reset_query_always = 0
-query_wait_timeout = 20
-"""
 SESSION = """
 select current_setting('search_path') as search_path, current_setting('statement_timeout') as statement_timeout,
     current_setting('TimeZone') as timezone, current_setting('idle_in_transaction_session_timeout') as idle
@@ -52,42 +32,8 @@ select current_setting('search_path') as search_path, current_setting('statement
 @pytest.fixture(scope="module")
 def bouncer(postgres: PostgresCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of a private PgBouncer before the private server."""
-    if not Path(PROGRAM).exists():
-        pytest.fail("PgBouncer is not installed; the test needs the package pgbouncer", pytrace=False)
-    folder = tmp_path_factory.mktemp("pgbouncer")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        listen: int = probe.getsockname()[1]
-    ini, users = folder / "pgbouncer.ini", folder / "users"
-    users.write_text("".join(f'"{role}" ""\n' for role in ("postgres", OWNER, WRITER)))
-    known = {"host": postgres.host, "port": postgres.port, "listen": listen, "size": SERVER_CONNECTIONS, "users": users}
-    ini.write_text(SETTINGS.format(**known))
-    for path in (folder, *folder.parents[:2]):
-        path.chmod(0o755)
-    user = "postgres" if os.geteuid() == 0 else None  # it refuses to run as root
-    with (folder / "log").open("w") as log, subprocess.Popen([PROGRAM, str(ini)], user=user, stderr=log) as process:
-        try:
-            _until_it_listens(listen)
-            yield listen
-        finally:
-            process.kill()
-
-
-def _until_it_listens(port: int) -> None:
-    deadline = Deadline.after(10, monotonic)
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            if deadline.passed:
-                raise
-            Event().wait(0.05)
-        else:
-            return
-
-
-def through(bouncer: int, dbname: str, user: str) -> str:
-    return f"host=127.0.0.1 port={bouncer} user={user} dbname={dbname}"
+    with running_bouncer(postgres, tmp_path_factory.mktemp("pgbouncer")) as port:
+        yield port
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -14,7 +15,9 @@ from geogenius.pgflow.install import install
 from geogenius.runners.contract import arguments
 from geogenius.runners.pgflow import PgflowRunner
 from geogenius.testing import CatalogBench
+from tests.support.databases import WRITER, PostgresCluster
 from tests.support.host_processes import SlowRuns, stopped, until
+from tests.support.pgbouncer import running_bouncer, through
 from tests.support.queues import sources
 from tests.support.worker_process import Worker
 
@@ -264,3 +267,17 @@ def test_a_run_that_takes_longer_than_its_deadline_is_ended_and_that_is_recorded
     assert ended.error.reason == "DeadlineExceeded"
     done(sql, run_id)
     assert slow.times_asked(run_id) == 1
+
+
+def test_behind_a_transaction_pooler_nothing_is_heard_and_messages_are_found_by_polling(
+    start: Start, bench: CatalogBench, enqueue: Enqueue, sql: Sql, postgres: PostgresCluster, tmp_path: Path
+) -> None:
+    with running_bouncer(postgres, tmp_path) as port:
+        url = through(port, sql.info.dbname, WRITER)
+        worker = start(GEOGENIUS_DATABASE__URL=url, GEOGENIUS_WORKER__POLL_SECONDS="1")
+        run = bench.register(bench.intent("pgflow"))
+        enqueue(run.run_id)
+
+        assert bench.ended(run.run_id).state is RunState.COMPLETED
+        done(sql, run.run_id)
+        assert worker.ended(signal.SIGTERM) == 0
