@@ -1,9 +1,11 @@
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from geogenius.db import Database
+from geogenius.testing import CatalogBench
 from tests.support.databases import (
     OWNER,
     READER,
@@ -14,6 +16,8 @@ from tests.support.databases import (
     running_cluster,
     session,
 )
+from tests.support.file_server import FileServer, serving_files
+from tests.support.host_processes import SlowRuns
 
 
 @pytest.fixture(scope="session")
@@ -78,3 +82,22 @@ def sql(postgres: PostgresCluster, dbname: str) -> Iterator[psycopg.Connection[p
     """The superuser, in autocommit mode: for looking inside, and for damage that no role of ours can do."""
     with opened(postgres.conninfo(dbname)) as database, session(database) as connection:
         yield connection
+
+
+@pytest.fixture
+def bench(postgres: PostgresCluster, dbname: str, tmp_path: Path) -> Iterator[CatalogBench]:
+    """Quick runs, and what becomes of any run."""
+    conninfo = postgres.conninfo(dbname, WRITER)
+    with CatalogBench.open(conninfo, conninfo, tmp_path) as bench:
+        yield bench
+
+
+@pytest.fixture
+def files() -> Iterator[FileServer]:
+    with serving_files("127.0.0.1") as server:
+        yield server
+
+
+@pytest.fixture
+def slow(bench: CatalogBench, files: FileServer) -> SlowRuns:
+    return SlowRuns(bench.runs, files)

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 from geogenius.importer.pipeline import Workplace
 from tests.support.host_processes import SECONDS, family_of, nursery_of, until
+from tests.support.probing import probed
 from tests.support.queues import DEADLINE
 
 
@@ -36,14 +35,7 @@ class Worker:
         return [pid for pid in family_of(nursery) if pid != nursery]
 
     def probe(self, path: str) -> tuple[int, str]:
-        try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=SECONDS) as answer:
-                return answer.status, answer.read().decode().strip()
-        except HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode().strip()
-        except (URLError, ConnectionError):
-            return 0, "not there"
+        return probed(self.port, path)
 
     def ended(self, number: signal.Signals | None = None) -> int:
         """The exit code, after this signal or by itself."""

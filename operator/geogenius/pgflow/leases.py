@@ -43,7 +43,10 @@ class Delivery:
 
 
 class Leases:
-    """The messages of one worker. Every method is one transaction and raises DatabaseUnavailable; thread-safe."""
+    """The messages of one worker. Every method but `claim` is one transaction, and raises DatabaseUnavailable.
+
+    Thread-safe.
+    """
 
     def __init__(self, database: Database, slug: str, worker: UUID, lease: timedelta) -> None:
         self._database = database
@@ -67,25 +70,13 @@ class Leases:
     def claim(self, count: int) -> list[Delivery]:
         """Up to so many visible messages, oldest first, ours for one lease.
 
-        Messages without a task that waits to be done are archived on the way.
+        Messages without a task that waits to be done are archived on the way. Two transactions: the core demands that a
+        task starts after it was queued, by the times at which their transactions began. Whoever is lost between the two
+        leaves messages that are handed out again after the lease.
         """
         with self._database.connection() as connection:
-            rows = self._rows(connection, "read_messages", count=count)
-            open_rows = {row["msg_id"]: row for row in rows if _is_open(row)}
-            for row in rows:
-                if row["msg_id"] not in open_rows:
-                    self._run(connection, "archive_message", message=row["msg_id"])
-            if not open_rows:
-                return []
-            messages = list(open_rows)
-            self._run(connection, "requeue_tasks", messages=messages)
-            self._run(connection, self._start_tasks(connection), messages=messages)
-            self._run(connection, "lease_messages", messages=messages)
-            started = self._rows(connection, "list_started", messages=messages)
-        return [
-            Delivery(RunId(row["run_id"]), row["message_id"], row["attempt"], open_rows[row["message_id"]]["input"])
-            for row in started
-        ]
+            read = sorted(row["msg_id"] for row in self._rows(connection, "read_messages", count=count))
+        return self._started(read) if read else []
 
     def renew(self, delivery: Delivery) -> bool:
         """Keep the message for another lease; False when it is no longer ours."""
@@ -110,6 +101,27 @@ class Leases:
             self._run(connection, "lease_messages", messages=[delivery.message], lease=max(0, round(seconds)))
 
         return self._owned(delivery, put_back)
+
+    def _started(self, read: list[int]) -> list[Delivery]:
+        """Start the tasks of messages that were just read; leased once more in the end, because cores lease as they like."""
+        with self._database.connection() as connection:
+            self._run(connection, "lease_messages", messages=read)
+            rows = self._rows(connection, "look_up_messages", messages=read)
+            open_rows = {row["msg_id"]: row for row in rows if _is_open(row)}
+            for row in rows:
+                if row["msg_id"] not in open_rows:
+                    self._run(connection, "archive_message", message=row["msg_id"])
+            if not open_rows:
+                return []
+            messages = list(open_rows)
+            self._run(connection, "requeue_tasks", messages=messages)
+            self._run(connection, self._start_tasks(connection), messages=messages)
+            self._run(connection, "lease_messages", messages=messages)
+            started = self._rows(connection, "list_started", messages=messages)
+        return [
+            Delivery(RunId(row["run_id"]), row["message_id"], row["attempt"], open_rows[row["message_id"]]["input"])
+            for row in started
+        ]
 
     def _end(self, connection: Connection[DictRow], delivery: Delivery, name: str, said: object) -> None:
         self._run(connection, name, run=delivery.run_id, said=said)

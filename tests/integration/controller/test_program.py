@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import pytest
 
@@ -23,6 +21,7 @@ from geogenius.domain.run import RunError
 from tests.support import fault_server as server
 from tests.support.catalog import CLUSTER_ID
 from tests.support.databases import session
+from tests.support.probing import probed
 from tests.support.request_desk import RequestDesk, request_desk
 
 SECONDS = 30.0
@@ -62,14 +61,7 @@ class Program:
     port: int
 
     def probe(self, path: str) -> tuple[int, str]:
-        try:
-            with urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=SECONDS) as answer:
-                return answer.status, answer.read().decode().strip()
-        except HTTPError as refused:
-            with refused:
-                return refused.code, refused.read().decode().strip()
-        except URLError:
-            return 0, "not there"
+        return probed(self.port, path)
 
     def ended(self, number: signal.Signals | None = None) -> int:
         """The exit code, after this signal or by itself."""

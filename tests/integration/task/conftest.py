@@ -1,7 +1,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,6 @@ from geogenius.importer.recipe import Recipe
 from geogenius.processes.supervisor import NURSERY, TaskSupervisor
 from geogenius.runners.task import TaskRunner
 from geogenius.testing import CatalogBench
-from tests.support.databases import WRITER, PostgresCluster
-from tests.support.file_server import FileServer, serving_files
-from tests.support.host_processes import SlowRuns
 
 PASSWORD = "hush-hush-hush"
 """The server wants none; it stands for all that is secret in a connection string."""
@@ -22,14 +18,6 @@ GRACE = timedelta(seconds=10)
 """Enough for an executor to end by itself on a busy machine."""
 
 Supervise = Callable[..., TaskSupervisor]
-
-
-@pytest.fixture
-def bench(postgres: PostgresCluster, dbname: str, tmp_path: Path) -> Iterator[CatalogBench]:
-    """Quick runs, and what becomes of any run."""
-    conninfo = postgres.conninfo(dbname, WRITER)
-    with CatalogBench.open(conninfo, conninfo, tmp_path) as bench:
-        yield bench
 
 
 @pytest.fixture
@@ -66,14 +54,3 @@ def supervisor(supervise: Supervise) -> TaskSupervisor:
 @pytest.fixture
 def runner(supervisor: TaskSupervisor) -> TaskRunner:
     return TaskRunner(supervisor)
-
-
-@pytest.fixture
-def files() -> Iterator[FileServer]:
-    with serving_files("127.0.0.1") as server:
-        yield server
-
-
-@pytest.fixture
-def slow(bench: CatalogBench, files: FileServer) -> SlowRuns:
-    return SlowRuns(bench.runs, files)

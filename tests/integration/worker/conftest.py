@@ -10,9 +10,7 @@ from geogenius.domain.run import RunId
 from geogenius.runners.contract import arguments
 from geogenius.runners.pgflow import PgflowRunner
 from geogenius.testing import CatalogBench
-from tests.support.databases import WRITER, PostgresCluster
-from tests.support.file_server import FileServer, serving_files
-from tests.support.host_processes import SlowRuns
+from tests.support.databases import PostgresCluster
 from tests.support.queues import DEADLINE, queue_template
 from tests.support.worker_process import Worker, running_worker, worker_environment
 
@@ -25,25 +23,6 @@ Start = Callable[..., Worker]
 def template(postgres: PostgresCluster, template: str) -> str:
     """A migrated database with the queue."""
     return queue_template(postgres, template)
-
-
-@pytest.fixture
-def bench(postgres: PostgresCluster, dbname: str, tmp_path: Path) -> Iterator[CatalogBench]:
-    """Quick runs, and what becomes of any run."""
-    conninfo = postgres.conninfo(dbname, WRITER)
-    with CatalogBench.open(conninfo, conninfo, tmp_path) as bench:
-        yield bench
-
-
-@pytest.fixture
-def files() -> Iterator[FileServer]:
-    with serving_files("127.0.0.1") as server:
-        yield server
-
-
-@pytest.fixture
-def slow(bench: CatalogBench, files: FileServer) -> SlowRuns:
-    return SlowRuns(bench.runs, files)
 
 
 @pytest.fixture

@@ -8,10 +8,15 @@ on conflict (worker_id) do update set last_heartbeat_at = now()
 delete from pgflow.workers where worker_id = %(worker)s
 
 -- name: read_messages (many)
--- Messages that became visible, invisible again for one lease, with the tasks and flow runs they stand for.
--- Locks: the messages; rows that others have locked are passed over.
+-- Messages that became visible, invisible again for one lease. Nothing may be joined here: the function sees what was
+-- committed after this statement began, which tables beside it do not show. Locks: the messages; those that others
+-- have locked are passed over.
+select msg_id from pgmq.read(%(slug)s, %(lease)s::integer, %(count)s::integer)
+
+-- name: look_up_messages (many)
+-- The tasks and flow runs that messages stand for.
 select m.msg_id, t.run_id, t.status as task_status, r.status as run_status, r.input
-from pgmq.read(%(slug)s, %(lease)s::integer, %(count)s::integer) m
+from unnest(%(messages)s::bigint[]) m (msg_id)
 left join pgflow.step_tasks t on t.flow_slug = %(slug)s and t.step_slug = %(step)s and t.message_id = m.msg_id
 left join pgflow.runs r on r.run_id = t.run_id
 order by m.msg_id
