@@ -103,7 +103,7 @@ class Leases:
         return self._owned(delivery, put_back)
 
     def _started(self, read: list[int]) -> list[Delivery]:
-        """Start the tasks of messages that were just read; leased once more in the end, because cores lease as they like."""
+        """Start the tasks of messages that were just read; leased again in the end, since cores lease as they like."""
         with self._database.connection() as connection:
             self._run(connection, "lease_messages", messages=read)
             rows = self._rows(connection, "look_up_messages", messages=read)
