@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any, TypeVar, assert_never
 
 import click
@@ -11,7 +11,7 @@ import click
 from geogenius.api.refusals import explained
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.enqueued import OutcomeUnknown
-from geogenius.domain.errors import Conflict, InvalidRequest, ManifestInvalid
+from geogenius.domain.errors import Conflict, DatabaseUnavailable, InvalidRequest, ManifestInvalid
 from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
 from geogenius.domain.manifest import Manifest
 from geogenius.domain.prepared import Existing, Refused
@@ -113,12 +113,18 @@ def _await(context: Context, run_id: RunId, longest: timedelta) -> None:
     """Wait for the end of a run, and say on the way how far it has come."""
     deadline = Deadline.after(longest.total_seconds(), monotonic)
     told = None
-    while isinstance(
-        awaited := await_run(context, run_id, min(LOOK, timedelta(seconds=deadline.remaining()))), TimedOut
-    ):
+    while True:
+        try:
+            awaited = await_run(context, run_id, min(LOOK, timedelta(seconds=deadline.remaining())))
+        except DatabaseUnavailable as silent:
+            now = f"run {run_id}: {silent}"
+            sleep(min(LOOK.total_seconds(), deadline.remaining()))
+        else:
+            if not isinstance(awaited, TimedOut):
+                return
+            now = f"run {run_id}: {awaited.run.state}"
         if deadline.passed:
             return
-        now = f"run {run_id}: {awaited.run.state}"
         if now != told:
             click.echo(now, err=True)
             told = now

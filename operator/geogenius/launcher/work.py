@@ -6,7 +6,16 @@ from datetime import timedelta
 from typing import assert_never
 
 from geogenius.catalog.runs import Runs
-from geogenius.domain.delivery import Conclude, Considered, Discard, Execute, FailRun, PutBack, consider
+from geogenius.domain.delivery import (
+    MOST_DELIVERIES,
+    Conclude,
+    Considered,
+    Discard,
+    Execute,
+    FailRun,
+    PutBack,
+    consider,
+)
 from geogenius.domain.run import Run, RunError, RunState
 from geogenius.launcher.launch import fail_from_outside
 from geogenius.pgflow.leases import Delivery, Leases
@@ -51,6 +60,14 @@ class Work:
     def conclude(self, delivery: Delivery) -> Considered:
         """Say how a message ended whose executor is gone, by what the catalog has of its run; tells what was done."""
         return self._conclude(delivery, self._runs.get(delivery.run_id))
+
+    def break_off(self, delivery: Delivery, error: Exception) -> Considered:
+        """What to do with a message that our own code could not deal with: try again for a few deliveries, then end."""
+        said = f"{type(error).__name__}: {error}"
+        if delivery.attempt > MOST_DELIVERIES:
+            return self._discard(delivery, Discard(said))
+        _log.error("delivery %d: %s", delivery.attempt, said, exc_info=error, extra={"run_id": delivery.run_id})
+        return self._put_back(delivery, NOT_BEGUN_PAUSE, counted=True)
 
     def _execute(self, delivery: Delivery, order: Order, ended: EndedCall) -> Considered:
         submitted = self._supervisor.submit(order.run_id, deadline=order.deadline, ended=ended)

@@ -3,12 +3,14 @@
 import logging
 import random
 import signal
+from collections.abc import Callable
+from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 
 from geogenius.domain.deadline import Deadline
-from geogenius.domain.delivery import Execute
-from geogenius.domain.errors import DatabaseUnavailable, GeogeniusError
+from geogenius.domain.delivery import Considered, Execute
+from geogenius.domain.errors import GeogeniusError
 from geogenius.pgflow.leases import Delivery
 from geogenius.pgflow.listening import Listening
 from geogenius.processes.ending import Ending
@@ -124,28 +126,33 @@ class Worker:
 
     def _begin(self, delivery: Delivery) -> None:
         self._held.add(delivery)
-        try:
-            step = self._context.work.begin(delivery, lambda _: self._news.put(delivery))
-        except GeogeniusError as error:
-            self._rest(error)
+        step = self._tried(delivery, lambda: self._context.work.begin(delivery, lambda _: self._news.put(delivery)))
+        if step is None:
             self._concluding.append(delivery)
-            return
-        if not isinstance(step, Execute):
+        elif not isinstance(step, Execute):
             self._let_go(delivery, type(step).__name__)
 
     def _conclude(self) -> None:
         """Say how the runs ended whose executors are gone; what the database does not take now, it is told later."""
         for delivery in tuple(self._concluding):
+            step = self._tried(delivery, partial(self._context.work.conclude, delivery))
+            if step is not None:
+                self._failures = 0
+                self._concluding.remove(delivery)
+                self._let_go(delivery, type(step).__name__)
+
+    def _tried(self, delivery: Delivery, step: Callable[[], Considered]) -> Considered | None:
+        """What the step has done; None where it has to be tried again. A bug that one message meets ends no others."""
+        try:
             try:
-                step = self._context.work.conclude(delivery)
-            except GeogeniusError as error:
-                self._rest(error)
-                if isinstance(error, DatabaseUnavailable):
-                    return
-                continue  # what is wrong with this one may not be wrong with the next
-            self._failures = 0
-            self._concluding.remove(delivery)
-            self._let_go(delivery, type(step).__name__)
+                return step()
+            except GeogeniusError:
+                raise
+            except Exception as error:  # noqa: BLE001  our own code failed: this message rests, or ends
+                return self._context.work.break_off(delivery, error)
+        except GeogeniusError as error:
+            self._rest(error)
+            return None
 
     def _let_go(self, delivery: Delivery, step: str) -> None:
         self._held.drop(delivery)
