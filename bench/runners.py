@@ -1,9 +1,10 @@
 """`python -m bench.runners`: what each runner adds to the pipeline, and a queue whose workers are killed all the time.
 
 One private server with its default durability. The work is the smallest import there is: two areas out of a file that
-is there. Direct calls of the pipeline and the runners take turns, so that noise meets all alike. Imports differ by tens of
-milliseconds, so `inline` is measured as what the call takes beyond the execution inside it; `task` as the difference
-within a turn, where the end is looked for every 2 ms, which counts as ours. The queue is drained in a catalog of its own.
+is there. Direct calls of the pipeline and the runners take turns, so that noise meets all alike. Imports differ by tens
+of milliseconds, so `inline` is measured as what the call takes beyond the execution inside it; `task` as the difference
+within a turn, where the end is looked for every 2 ms, which counts as ours. The queue is drained in a catalog of its
+own.
 """
 
 import argparse
