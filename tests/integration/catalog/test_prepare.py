@@ -292,7 +292,8 @@ def test_what_is_no_manifest_or_no_claim_is_refused_by_a_word_and_writes_nothing
         {"gates": []},
         {"gates": {"minimum": 1}},
         {"gates": {"max_shrink_percent": 101}},
-        {"cluster_id": str(uuid4())},
+        {"workload_namespace": "maps", "workload_name": "geogenius-1"},
+        {"cluster_id": str(uuid4()), "workload_name": "geogenius-1"},
         {"request_uid": "x"},
     ],
 )

@@ -72,6 +72,8 @@ sys.stdin.readline()
 """
 
 PERSISTENT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
 say(began=type(runner.enqueue(run_ids[0], {})).__name__)
 try:
     sys.stdin.readline()
