@@ -18,10 +18,18 @@ class Held:
         with self._lock:
             return len(self._deliveries)
 
-    def add(self, delivery: Delivery) -> None:
-        """Hold it from now on."""
+    def add(self, delivery: Delivery) -> bool:
+        """Hold it from now on; True where another delivery of its run was held until now."""
         with self._lock:
+            before = delivery.run_id in self._deliveries
             self._deliveries[delivery.run_id] = delivery
+            self._lost.discard(delivery.run_id)
+            return before
+
+    def of(self, run_id: RunId) -> Delivery | None:
+        """The delivery of a run."""
+        with self._lock:
+            return self._deliveries.get(run_id)
 
     def drop(self, delivery: Delivery) -> None:
         """Let go of it; repeating it is harmless."""

@@ -11,6 +11,7 @@ from time import monotonic
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.delivery import Considered, Execute
 from geogenius.domain.errors import GeogeniusError
+from geogenius.domain.run import RunId
 from geogenius.pgflow.leases import Delivery
 from geogenius.pgflow.listening import Listening
 from geogenius.processes.ending import Ending
@@ -45,9 +46,9 @@ class Worker:
         self.metrics = WorkerMetrics()
         self._context = context
         self._ending = Ending()
-        self._news: SimpleQueue[Delivery | None] = SimpleQueue()
+        self._news: SimpleQueue[RunId | None] = SimpleQueue()
         self._held = Held()
-        self._concluding: list[Delivery] = []
+        self._concluding: list[RunId] = []
         self._listening = Listening(context.database, context.slug, lambda: self._news.put(None))
         self._keeping = Keeping(context.kept_leases, context.name, context.lease, self._held, self.metrics.lost.inc)
         self._due = Deadline.after(0, monotonic)
@@ -125,20 +126,28 @@ class Worker:
         self._due = Deadline.after(0 if claimed and len(self._held) < self._context.concurrency else seconds, monotonic)
 
     def _begin(self, delivery: Delivery) -> None:
-        self._held.add(delivery)
-        step = self._tried(delivery, lambda: self._context.work.begin(delivery, lambda _: self._news.put(delivery)))
+        if self._held.add(delivery):
+            logger.warning("handed out again to us, its executor goes on", extra={"run_id": delivery.run_id})
+            return
+        step = self._tried(
+            delivery, lambda: self._context.work.begin(delivery, lambda _: self._news.put(delivery.run_id))
+        )
         if step is None:
-            self._concluding.append(delivery)
+            self._concluding.append(delivery.run_id)
         elif not isinstance(step, Execute):
             self._let_go(delivery, type(step).__name__)
 
     def _conclude(self) -> None:
         """Say how the runs ended whose executors are gone; what the database does not take now, it is told later."""
-        for delivery in tuple(self._concluding):
+        for run_id in tuple(self._concluding):
+            delivery = self._held.of(run_id)
+            if delivery is None:
+                self._concluding.remove(run_id)
+                continue
             step = self._tried(delivery, partial(self._context.work.conclude, delivery))
             if step is not None:
                 self._failures = 0
-                self._concluding.remove(delivery)
+                self._concluding.remove(run_id)
                 self._let_go(delivery, type(step).__name__)
 
     def _tried(self, delivery: Delivery, step: Callable[[], Considered]) -> Considered | None:

@@ -1,5 +1,6 @@
-"""A message that our own code cannot deal with stops no other one, and ends after a few deliveries."""
+"""What the loop of a worker does with messages: those that meet a bug, and those that come back to their own holder."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, cast
@@ -7,7 +8,7 @@ from uuid import uuid4
 
 from typing_extensions import override
 
-from geogenius.domain.delivery import MOST_DELIVERIES, Conclude, Considered, Discard, PutBack
+from geogenius.domain.delivery import MOST_DELIVERIES, Conclude, Considered, Discard, Execute, PutBack
 from geogenius.domain.errors import DatabaseUnavailable
 from geogenius.domain.run import RunId, RunState
 from geogenius.launcher.work import Work
@@ -109,3 +110,43 @@ def test_a_database_that_does_not_answer_gives_nothing_up() -> None:
 
     assert queue.ends == []
     assert (len(worker._held), len(worker._concluding)) == (1, 1)
+
+
+class Executing(Work):
+    """Every run has an executor until the test says that it is gone."""
+
+    def __init__(self, queue: Queue) -> None:
+        super().__init__(cast("Any", None), cast("Any", queue), cast("Any", None), "geogenius")
+        self.gone: list[Callable[[Any], None]] = []
+        self.concluded: list[int] = []
+
+    @override
+    def begin(self, delivery: Delivery, ended: Callable[[Any], None]) -> Considered:
+        self.gone.append(ended)
+        return Execute()
+
+    @override
+    def conclude(self, delivery: Delivery) -> Considered:
+        self.concluded.append(delivery.attempt)
+        return SOUND
+
+
+def test_a_message_that_comes_back_to_its_own_holder_is_concluded_once_under_its_last_delivery() -> None:
+    first = a_delivery(1)
+    again = Delivery(first.run_id, 1, 2, {})
+    queue = Queue([first])
+    work = Executing(queue)
+    worker = Worker(cast("Any", Context(work, queue, queue)))
+    worker._poll()
+    assert worker._held.lose(first)
+    queue.deliveries.append(again)
+
+    worker._poll()
+    assert len(work.gone) == 1
+    assert worker._held.leased() == (again,)
+    work.gone[0](None)
+    worker._take_news(0)
+    worker._conclude()
+
+    assert work.concluded == [2]
+    assert len(worker._held) == 0
