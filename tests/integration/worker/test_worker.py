@@ -15,8 +15,9 @@ from geogenius.pgflow.install import install
 from geogenius.runners.contract import arguments
 from geogenius.runners.pgflow import PgflowRunner
 from geogenius.testing import CatalogBench
+from tests.support.command import Command
 from tests.support.databases import WRITER, PostgresCluster
-from tests.support.host_processes import SlowRuns, stopped, until
+from tests.support.host_processes import SlowRuns, nursery_of, stopped, until
 from tests.support.pgbouncer import running_bouncer, through
 from tests.support.queues import sources
 from tests.support.worker_process import Worker
@@ -281,3 +282,35 @@ def test_behind_a_transaction_pooler_nothing_is_heard_and_messages_are_found_by_
         assert bench.ended(run.run_id).state is RunState.COMPLETED
         done(sql, run.run_id)
         assert worker.ended(signal.SIGTERM) == 0
+
+
+def test_a_worker_whose_nursery_was_killed_goes_on_with_another(
+    start: Start, bench: CatalogBench, enqueue: Enqueue, sql: Sql, slow: SlowRuns
+) -> None:
+    worker = start()
+    run_id = slow.register("pgflow", SHORT)
+    enqueue(run_id)
+    slow.until_under_way(run_id)
+
+    os.kill(nursery_of(worker.pid), signal.SIGKILL)
+
+    ended = bench.ended(run_id)
+    assert ended.error is not None
+    assert ended.error.reason in ("SupervisorLost", "WorkloadLost")
+    next_one = bench.register(bench.intent("pgflow"))
+    enqueue(next_one.run_id)
+    assert bench.ended(next_one.run_id).state is RunState.COMPLETED
+    until(lambda: waiting(sql) == 0, "both messages are done")
+    assert slow.times_asked(run_id) == 1
+
+
+def test_the_command_line_queues_an_import_and_waits_for_the_worker(
+    start: Start, conninfo: str, environment: dict[str, str]
+) -> None:
+    folder = Path(environment["GEOGENIUS_IMPORTER__ARTIFACT_DIR"])
+    geogenius = Command(conninfo, folder, GEOGENIUS_PGFLOW__DEADLINE_SECONDS="3900")
+    start()
+
+    assert "is completed" in geogenius("import", geogenius.manifest("a"), "--runner", "pgflow", "--publish")
+    assert "NotJson" in geogenius("import", geogenius.manifest("b", text=b"no"), "--runner", "pgflow", code=65)
+    assert [run["runner"] for run in geogenius.json("runs", "world")] == ["pgflow", "pgflow"]
