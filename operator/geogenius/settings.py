@@ -83,7 +83,7 @@ class RunnerSettings(_Group):
     """A shipped runner, one of a host package, or module:attribute; empty means task, or else inline."""
     max_children: Annotated[int, Field(ge=1, le=64)] = 2
     """How many runs the runner `task` executes at the same time."""
-    grace_seconds: Annotated[float, Field(ge=0)] = 20.0
+    grace_seconds: Annotated[float, Field(ge=0, le=86_400)] = 20.0
     """How long an executor that is asked to end may take before it is killed."""
 
 

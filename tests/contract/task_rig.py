@@ -66,7 +66,9 @@ class TaskRig(RunnerRig):
     def lose_reply(self) -> None:
         def deaf(start: Start, _: RunId) -> Enqueued:
             with patch.object(NurseryLink, "_answer"), patch.object(supervision, "ANSWER_SECONDS", DEAF_SECONDS):
-                return start()
+                answer = start()
+                self.work()  # the executor ends unheard of, so that nothing of this submission is asked for again
+                return answer
 
         self.runner.trouble = deaf
 
@@ -110,6 +112,8 @@ class TaskRig(RunnerRig):
     def _make(self) -> None:
         self._supervisor = TaskSupervisor(NURSERY, self._recipe.to_json(), max_children=4)
         self._supervisor.start()
+        link = self._supervisor._link
+        until(lambda: link is not None and link._ready, "the nursery is loaded")
         self.runner = TroubledTask(self._supervisor)
 
     def _kill_when_asked(self, nursery: int) -> None:

@@ -1,5 +1,6 @@
 """The suite can fail: each way to break the contract is noticed by the case that stands for it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
@@ -84,6 +85,13 @@ def fails_what_it_refuses(rig: FaultyRig, sound: Enqueue, run_id: RunId, args: A
     return answer
 
 
+def queues_what_it_refuses(rig: FaultyRig, sound: Enqueue, run_id: RunId, args: Arguments) -> Enqueued:
+    if rig.runner.folder.is_dir():
+        return sound(run_id, args)
+    (rig._away / f"{run_id}.json").write_text(json.dumps(dict(args)))
+    return NotEnqueued("NoWorker", "nobody listens")
+
+
 def knows_nothing(_rig: FaultyRig, sound: Enqueue, run_id: RunId, args: Arguments) -> Enqueued:
     sound(run_id, args)
     return OutcomeUnknown("Unknown", "who knows")
@@ -124,6 +132,7 @@ FAULTS: dict[Fault, tuple[str, ...]] = {
         "a_refusal_says_why_and_starts_nothing",
         "its_side_cannot_record_a_failure_and_never_needs_to",
     ),
+    queues_what_it_refuses: ("without_its_backend_nothing_is_accepted",),
     knows_nothing: (
         "a_completed_run_is_left_as_it_is",
         "a_failed_run_is_left_as_it_is",

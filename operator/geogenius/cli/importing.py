@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from math import inf
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeVar, assert_never
@@ -11,7 +12,7 @@ import click
 from geogenius.api.refusals import explained
 from geogenius.domain.deadline import Deadline
 from geogenius.domain.enqueued import OutcomeUnknown
-from geogenius.domain.errors import Conflict, DatabaseUnavailable, InvalidRequest, ManifestInvalid
+from geogenius.domain.errors import Conflict, DatabaseUnavailable, InvalidRequest, ManifestInvalid, Misconfigured
 from geogenius.domain.executed import Claim, Done, Executed, Failed, NoOp, Unrecorded
 from geogenius.domain.manifest import Manifest
 from geogenius.domain.prepared import Existing, Refused
@@ -21,6 +22,7 @@ from geogenius.launcher.launch import LeftPending, Rejected, Started
 from geogenius.library import Context, ImportOptions, TimedOut, await_run, guidance, status
 from geogenius.library.answers import Imported
 from geogenius.manifest.document import load
+from geogenius.runners import task
 from geogenius.wiring.importing import starting_context
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -57,7 +59,7 @@ _OPTIONS = (
         type=click.FloatRange(min=0),
         default=86400,
         show_default=True,
-        help="Wait no longer; the run goes on.",
+        help="Wait no longer; the run goes on. Not for the runner task, which ends with the command.",
     ),
     click.option("--publish/--no-publish", default=False, help="Make the release visible when it is complete."),
     click.option("--owner", default="cli", show_default=True, help="Who asks; the same owner may repeat the command."),
@@ -97,25 +99,29 @@ def start(file: Path, begin: Begin, wishes: dict[str, Any]) -> int:
     """
     manifest, options = read_manifest(file), options_of(wishes)
     with starting_context(wishes["runner"]) as context:
+        ends_with_us = context.runner.name() == task.NAME
+        if ends_with_us and not wishes["wait"]:
+            raise Misconfigured("--no-wait: the child processes of the runner task end with this command")
         answer = begin(context, manifest, options)
         if isinstance(answer, Started) and not wishes["wait"]:
             name = context.runner.name()
             click.echo(f"run {answer.run_id} is started by {name}: `geogenius status {answer.run_id}` tells the rest")
             return COMPLETED
         if isinstance(answer, Started):
-            _await(context, answer.run_id, timedelta(seconds=wishes["wait_seconds"]))
+            _await(context, answer.run_id, None if ends_with_us else timedelta(seconds=wishes["wait_seconds"]))
         executed = _executed(context, manifest, options, answer)
     click.echo(explain(executed), err=exit_code(executed) != 0)
     return exit_code(executed)
 
 
-def _await(context: Context, run_id: RunId, longest: timedelta) -> None:
+def _await(context: Context, run_id: RunId, longest: timedelta | None) -> None:
     """Wait for the end of a run, and say on the way how far it has come."""
-    deadline = Deadline.after(longest.total_seconds(), monotonic)
+    deadline = Deadline.after(inf if longest is None else longest.total_seconds(), monotonic)
     told = None
     while True:
         try:
-            awaited = await_run(context, run_id, min(LOOK, timedelta(seconds=deadline.remaining())))
+            look = timedelta(seconds=min(LOOK.total_seconds(), deadline.remaining()))
+            awaited = await_run(context, run_id, look)
         except DatabaseUnavailable as silent:
             now = f"run {run_id}: {silent}"
             sleep(min(LOOK.total_seconds(), deadline.remaining()))

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from psycopg import Connection
+from psycopg import Connection, Error
+from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -30,6 +31,7 @@ class Database:
     def __init__(self, conninfo: str, *, application_name: str, schema: str = "geogenius", max_size: int = 4) -> None:
         if not _IDENTIFIER.fullmatch(schema) or schema == "public" or schema.startswith("pg_"):
             raise Misconfigured(f"{schema!r} cannot be the schema of the catalog: a plain lower-case name of its own")
+        _refuse_malformed(conninfo)
         self.schema = schema
         self._bulk: set[Connection[DictRow]] = set()
         self._conninfo = conninfo
@@ -122,3 +124,15 @@ class Database:
         """Why the pool gave nothing: a connection of our own shows the server's words, which the pool only logs."""
         with self.dedicated():
             return DatabaseUnavailable(f"all {self._pool.max_size} connections are busy")
+
+
+def _refuse_malformed(conninfo: str) -> None:
+    """Before anybody logs what is wrong with it: libpq's own words may hold a password."""
+    try:
+        conninfo_to_dict(conninfo)
+    except Error:
+        raise Misconfigured(
+            "the connection string is malformed: write postgresql://user:password@host:port/database,"
+            " with special characters percent-encoded, or keyword=value pairs",
+            reason="ConnectionStringInvalid",
+        ) from None

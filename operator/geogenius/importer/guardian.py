@@ -5,7 +5,7 @@ import signal
 import time
 
 from geogenius.catalog.runs import Runs
-from geogenius.domain.errors import Conflict, DatabaseUnavailable
+from geogenius.domain.errors import Conflict, DatabaseUnavailable, GeogeniusError
 from geogenius.domain.failure import FailureClass
 from geogenius.domain.run import Fence, RunError
 from geogenius.importer.executor import REASONS
@@ -38,7 +38,7 @@ def needs_guardian(ended: Ended) -> bool:
 
 def death(ended: Ended) -> RunError:
     """What is recorded of it."""
-    how = f"was killed by {signal.Signals(ended.signal).name}" if ended.signal else f"ended with {ended.exit_code}"
+    how = f"was killed by {_signal_name(ended.signal)}" if ended.signal else f"ended with {ended.exit_code}"
     if ended.why is not None:
         reason, message = REASONS[ended.why]
         return _error(reason, f"{message}, and its process {how}")
@@ -54,7 +54,7 @@ def guard(recipe: Recipe, fence: Fence, error: RunError) -> None:
     The files that its executor has left are removed first.
     Where all tries fail it is logged; a run without heartbeats is failed later by others, on that evidence.
     """
-    remove_folders_of(fence.run_id, recipe.workplace.work_dir)
+    remove_folders_of(fence, recipe.workplace.work_dir)
     database = recipe.database("geogenius-guardian")
     runs, ids = Runs(database), {"run_id": fence.run_id, "executor_id": fence.executor_id}
     try:
@@ -70,11 +70,19 @@ def guard(recipe: Recipe, fence: Fence, error: RunError) -> None:
                     return
                 _log.warning("recorded later: %s", silent, extra=ids)
                 time.sleep(pause)
+            except GeogeniusError:
+                _log.exception("not recorded: %s", error.message, extra=ids)
+                return
             else:
                 _log.warning("recorded: %s", error.message, extra=ids)
                 return
     finally:
         database.close()
+
+
+def _signal_name(number: int) -> str:
+    """Real-time signals have no name of their own."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _error(reason: str, message: str) -> RunError:

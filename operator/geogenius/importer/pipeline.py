@@ -125,7 +125,7 @@ class Pipeline:
 
     def _work(self, run: Run, fence: Fence, progress: Progress) -> Executed:
         with (
-            _folder_of(run.run_id, self._workplace.work_dir) as work_dir,
+            _folder_of(fence, self._workplace.work_dir) as work_dir,
             Heartbeat(self._executions, self._database, fence, run.stale_after, progress.snapshot) as heartbeat,
         ):
 
@@ -257,17 +257,17 @@ def _ids(fence: Fence) -> dict[str, str]:
     return {"run_id": str(fence.run_id), "executor_id": str(fence.executor_id)}
 
 
-def remove_folders_of(run_id: RunId, base: Path) -> None:
-    """Remove what an execution of this run has left behind that was killed; nothing may execute it any more."""
-    for folder in base.glob(f"run_{run_id.hex}_*"):
+def remove_folders_of(fence: Fence, base: Path) -> None:
+    """Remove what this executor of a run has left behind when it was killed; nobody else's."""
+    for folder in base.glob(f"run_{fence.run_id.hex}_{fence.executor_id.hex}_*"):
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
-def _folder_of(run_id: RunId, base: Path) -> Iterator[Path]:
+def _folder_of(fence: Fence, base: Path) -> Iterator[Path]:
     """A new folder for one execution, removed at the end whatever happened."""
     base.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix=f"run_{run_id.hex}_", dir=base))
+    folder = Path(tempfile.mkdtemp(prefix=f"run_{fence.run_id.hex}_{fence.executor_id.hex}_", dir=base))
     try:
         yield folder
     finally:

@@ -5,6 +5,8 @@ manifest or gates that are none, DatabaseUnavailable for a database that does no
 """
 
 from geogenius.catalog.matches import AreaMatch, Clues, MatchMethod, Scope
+from geogenius.domain.enqueued import Accepted, NotEnqueued, OutcomeUnknown
+from geogenius.importer.pipeline import Workplace
 from geogenius.library.answers import (
     Completed,
     Declined,
@@ -33,6 +35,7 @@ from geogenius.library.offer import RunnerOptions, task_supervisor
 from geogenius.library.releases import publish, releases, retire, rollback, verify
 
 __all__ = [
+    "Accepted",
     "AreaMatch",
     "Clues",
     "Completed",
@@ -42,6 +45,8 @@ __all__ = [
     "ImportOptions",
     "Imported",
     "MatchMethod",
+    "NotEnqueued",
+    "OutcomeUnknown",
     "PublicationUnknown",
     "Published",
     "Retired",
@@ -50,6 +55,7 @@ __all__ = [
     "Scope",
     "TimedOut",
     "UnknownRun",
+    "Workplace",
     "artifacts",
     "await_run",
     "cancel",

@@ -59,8 +59,12 @@ def offered(database: Database, recipe: Recipe, execute: Execute, options: Runne
     """What can be chosen on the catalog in a database that the caller closes.
 
     The end of the block waits for the imports that a supervisor of ours executes; an error or an interrupt that leaves
-    the block has them stopped, and that is recorded.
+    the block has them stopped, and that is recorded. Raises Misconfigured for a supervisor of another schema.
     """
+    if options.supervisor is not None and options.supervisor.schema != database.schema:
+        raise Misconfigured(
+            f"the supervisor executes runs of the schema {options.supervisor.schema!r}, not of {database.schema!r}"
+        )
     own = TaskSupervisor(NURSERY, recipe.to_json(), max_children=options.max_children, grace=options.grace)
     queue = cache(lambda: PgflowRunner(database, options.deadline, worker_required=options.worker_required))
     shipped = {

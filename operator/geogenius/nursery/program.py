@@ -34,10 +34,14 @@ from geogenius.processes.messages import (
     Lines,
     News,
     NotBegun,
+    Ready,
     Stop,
     line,
     message_of,
 )
+
+LONGEST_PATIENCE_SECONDS = 3600.0
+"""A selector takes no wait of many days."""
 
 _log = logging.getLogger(__name__)
 
@@ -86,6 +90,7 @@ class Nursery:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())  # what the starting thread of the host blocks, we need
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._selector.register(self._connection, selectors.EVENT_READ)
+        self._say(Ready())
         while not self._leaving or self._executors or self._guardians:
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is self._connection:
@@ -104,7 +109,7 @@ class Nursery:
 
     def _patience(self) -> float | None:
         dues = [due for executor in self._executors.values() if (due := executor.due) is not None]
-        return max(0.0, min(dues) - monotonic()) if dues else None
+        return min(max(0.0, min(dues) - monotonic()), LONGEST_PATIENCE_SECONDS) if dues else None
 
     def _listen(self) -> None:
         lines = self._lines.receive()
@@ -171,9 +176,12 @@ class Nursery:
         except BaseException:  # noqa: BLE001  the last frame of this process
             _log.exception("internal error")
         finally:
-            logging.shutdown()
-            sys.stderr.flush()
-            os._exit(code)
+            try:
+                logging.shutdown()
+                if sys.stderr is not None:
+                    sys.stderr.flush()
+            finally:
+                os._exit(code)
 
     def _reap(self) -> None:
         """Take note of every child that has ended."""

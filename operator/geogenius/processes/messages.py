@@ -34,6 +34,11 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
+class Ready:
+    """The nursery is loaded. Before it says so it has read no wish, and forked nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class Began:
     """The executor of a run is there."""
 
@@ -64,9 +69,11 @@ class Ended:
 
 
 Wish = Execute | End | Stop
-News = Began | NotBegun | Ended
+News = Ready | Began | NotBegun | Ended
 
-_KINDS: dict[str, type[Wish | News]] = {kind.__name__: kind for kind in (Execute, End, Stop, Began, NotBegun, Ended)}
+_KINDS: dict[str, type[Wish | News]] = {
+    kind.__name__: kind for kind in (Execute, End, Stop, Ready, Began, NotBegun, Ended)
+}
 
 
 def line(message: Wish | News) -> bytes:
@@ -95,7 +102,7 @@ class Lines:
         """The lines that one more piece completes, None at the end; waits where the socket does."""
         try:
             piece = self._connection.recv(65536)
-        except ConnectionError:
+        except OSError:
             return None
         if not piece:
             return None

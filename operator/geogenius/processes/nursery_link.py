@@ -13,7 +13,19 @@ from typing import Self
 
 from geogenius.domain.manifest import JsonValue
 from geogenius.domain.run import RunId
-from geogenius.processes.messages import Began, End, Ended, Execute, Lines, NotBegun, Stop, Wish, line, message_of
+from geogenius.processes.messages import (
+    Began,
+    End,
+    Ended,
+    Execute,
+    Lines,
+    NotBegun,
+    Ready,
+    Stop,
+    Wish,
+    line,
+    message_of,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +54,7 @@ class NurseryLink:
         self._lock = Lock()
         self._idle = Condition(self._lock)
         self._runs: dict[RunId, Submission] = {}
+        self._ready = False
         self._gone = Event()
         self._ends: SimpleQueue[tuple[Submission, Ended] | None] = SimpleQueue()
         self._reader = Thread(target=self._read, name=f"nursery-{process.pid}", daemon=True)
@@ -53,6 +66,8 @@ class NurseryLink:
     def start(cls, command: Sequence[str], recipe: Mapping[str, JsonValue]) -> Self:
         """Start a nursery in a session of its own, so that a Ctrl-C belongs to the host. Raises OSError."""
         ours, theirs = socket.socketpair()
+        for end in (ours, theirs):
+            end.setblocking(True)  # noqa: FBT003  whatever timeout the host gives all its sockets
         try:
             with theirs:
                 process = subprocess.Popen(  # noqa: S603  the command of our own program
@@ -143,6 +158,8 @@ class NurseryLink:
         for received in Lines(self._connection):
             news = message_of(received)
             match news:
+                case Ready():
+                    self._ready = True
                 case Began(run_id=run_id, pid=pid):
                     self._answer(run_id, pid=pid)
                 case NotBegun(run_id=run_id, message=message):
@@ -153,12 +170,14 @@ class NurseryLink:
                 case _:
                     _log.error("a nursery does not say %s", type(news).__name__)
         self._gone.set()
-        self._process.wait()
+        code = self._process.wait()
         with self._lock:
             left = list(self._runs.items())
             self._runs.clear()
             self._idle.notify_all()
         for run_id, submission in left:
+            if not self._ready:
+                submission.refusal = f"the nursery could not be loaded and ended with {code}; its errors say why"
             submission.answered.set()
             self._over(submission, Ended(run_id, None, None, None))
         self._ends.put(None)

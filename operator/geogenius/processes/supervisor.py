@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 from weakref import WeakSet
 
+from geogenius.domain.errors import Misconfigured
 from geogenius.domain.manifest import JsonValue
 from geogenius.domain.run import RunId
 from geogenius.processes.messages import Ended
@@ -63,7 +64,7 @@ class TaskSupervisor:
     """At most `max_children` runs at once. Thread-safe; stops at the end of a `with` block.
 
     `command` starts a nursery, which is given `recipe` over its socket: what an executor needs, secrets included. An
-    executor that is asked to end may take `grace` before it is killed.
+    executor that is asked to end may take `grace` before it is killed. Raises Misconfigured for wrong options.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class TaskSupervisor:
         max_children: int = 2,
         grace: timedelta = timedelta(seconds=20),
     ) -> None:
+        _refuse_wrong(max_children, grace)
         self.max_children = max_children
         self._command = tuple(command)
         self._recipe = dict(recipe)
@@ -90,6 +92,11 @@ class TaskSupervisor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    @property
+    def schema(self) -> object:
+        """The schema of the catalog whose runs it executes, as its recipe says."""
+        return self._recipe.get("schema")
 
     @property
     def alive(self) -> bool:
@@ -167,6 +174,14 @@ class TaskSupervisor:
             recipe: dict[str, JsonValue] = {"recipe": self._recipe, "grace": self._grace.total_seconds()}
             self._link = NurseryLink.start(self._command, recipe)
         return self._link
+
+
+def _refuse_wrong(max_children: object, grace: object) -> None:
+    """Programs without types hand in anything; it must not show when a run is registered already."""
+    if not isinstance(max_children, int) or max_children < 1:
+        raise Misconfigured(f"max_children is {max_children!r}: a supervisor needs room for one run at least")
+    if not isinstance(grace, timedelta) or grace < timedelta(0):
+        raise Misconfigured(f"grace is {grace!r}: how long an executor may take to end is a timedelta of 0 or more")
 
 
 _supervisors: "WeakSet[TaskSupervisor]" = WeakSet()

@@ -155,6 +155,10 @@ class RunnerContract:
         answer = rig.bench.ask(rig.runner, run.run_id)
         demand(not isinstance(answer, Accepted), f"without a backend nothing is accepted: {answer}")
         self.demand_untouched(rig, run)
+        if isinstance(answer, NotEnqueued):
+            rig.start()
+            rig.work()
+            self.demand_untouched(rig, run)
 
     def test_when_its_backend_is_back_it_accepts(self, rig: RunnerRig) -> None:
         """A runner keeps no grudge."""

@@ -64,6 +64,22 @@ def test_without_a_name_the_setting_counts_and_then_inline(conninfo: str, tmp_pa
     assert runs(geogenius) == [("task", "completed"), ("inline", "completed")]
 
 
+def test_children_end_with_the_command_so_it_waits_for_them(geogenius: Command) -> None:
+    said = geogenius("import", geogenius.manifest("a"), "--runner", "task", "--no-wait", code=64)
+
+    assert "the child processes of the runner task end with this command" in said
+    assert runs(geogenius) == []
+
+
+def test_a_malformed_connection_string_is_refused_without_its_words(tmp_path: Path) -> None:
+    geogenius = Command("postgress://user:hush-hush@host/db", tmp_path)
+
+    said = geogenius("releases", "world", code=64)
+
+    assert "ConnectionStringInvalid" in said
+    assert "hush" not in said
+
+
 def test_a_run_that_fails_in_a_child_says_why_with_its_exit_code(geogenius: Command) -> None:
     assert "NotJson" in geogenius("import", geogenius.manifest("a", text=b"nonsense"), "--runner", "task", code=65)
 

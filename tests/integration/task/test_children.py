@@ -1,16 +1,21 @@
 """Runs in child processes: one each, not too many, never two for one run, and none after the end."""
 
 import os
+import socket
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from queue import SimpleQueue
-from threading import Barrier
+from threading import Barrier, Event
+from typing import Any
 
 import psycopg
+import pytest
 from psycopg import sql as composed
 from psycopg.rows import DictRow
 
 from geogenius.domain.enqueued import Accepted, NotEnqueued
+from geogenius.domain.errors import Misconfigured
 from geogenius.domain.run import RunId
 from geogenius.importer.recipe import Recipe
 from geogenius.processes.messages import DEADLINE, Ended
@@ -18,7 +23,7 @@ from geogenius.processes.supervisor import Refused, Submitted, TaskSupervisor
 from geogenius.runners.contract import arguments
 from geogenius.runners.task import TaskRunner
 from geogenius.testing import CatalogBench
-from tests.integration.task.conftest import PASSWORD, Supervise
+from tests.integration.task.conftest import GRACE, PASSWORD, Supervise
 from tests.support.databases import WRITER
 from tests.support.host_processes import (
     SECONDS,
@@ -213,3 +218,44 @@ def test_a_host_may_have_several_supervisors(supervise: Supervise, bench: Catalo
     for run_id in run_ids:
         child_of(supervise(), run_id)
     assert [bench.ended(run_id).state for run_id in run_ids] == ["completed"] * 2
+
+
+def test_a_timeout_that_the_host_gives_all_its_sockets_is_not_that_of_the_nursery(
+    supervise: Supervise, bench: CatalogBench
+) -> None:
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(0.2)
+    try:
+        supervisor = supervise(max_children=1)
+        supervisor.start()
+    finally:
+        socket.setdefaulttimeout(before)
+    Event().wait(0.5)  # longer than that timeout: nothing is to be waited for but its passing
+
+    for _ in range(2):
+        run_id = bench.register(bench.intent("task")).run_id
+        assert isinstance(supervisor.submit(run_id), Submitted)
+        assert bench.ended(run_id).state == "completed"
+        until(lambda: not supervisor.running, "the slot is free")
+
+
+def test_a_nursery_that_cannot_be_loaded_has_begun_nothing(supervise: Supervise, bench: CatalogBench) -> None:
+    supervisor = supervise((sys.executable, "-c", "import no_such_module"))
+
+    refused = supervisor.submit(bench.register(bench.intent("task")).run_id)
+
+    assert isinstance(refused, Refused)
+    assert "could not be loaded" in refused.message
+
+
+def test_a_deadline_of_many_days_is_one(supervisor: TaskSupervisor, bench: CatalogBench) -> None:
+    run_id = bench.register(bench.intent("task")).run_id
+
+    assert isinstance(supervisor.submit(run_id, deadline=timedelta(days=300)), Submitted)
+    assert bench.ended(run_id).state == "completed"
+
+
+@pytest.mark.parametrize("wrong", [{"max_children": 0}, {"max_children": "4"}, {"grace": 20}, {"grace": -GRACE}])
+def test_wrong_options_are_refused_before_anything_is_registered(wrong: dict[str, Any]) -> None:
+    with pytest.raises(Misconfigured, match=next(iter(wrong))):
+        TaskSupervisor(("unused",), {}, **wrong)
