@@ -65,8 +65,8 @@ class PgflowRig(RunnerRig):
         self.runner = TroubledPgflow(starter, DEADLINE)
         self._owner = owner
         self._proxy = proxy
-        self._leases = Leases(bench.database, SLUG, uuid4(), LEASE)
-        self._leases.register("the bench")
+        self._leases = Leases(bench.database, SLUG, uuid4(), LEASE, "a worker")
+        self._leases.register()
         self._work = Work(bench.runs, self._leases, InThisProcess(bench), "geogenius")
 
     @override

@@ -3,6 +3,10 @@
 import subprocess
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, LiteralString
+from uuid import UUID
+
+import psycopg
 
 from geogenius.pgflow.install import Sources, install
 from geogenius.pgflow.sources import CORE_PACKAGE, CORE_VERSION, core_source, pgmq_source
@@ -10,6 +14,8 @@ from tests.cluster.cache import build_once, cache_root
 from tests.support.databases import OWNER, PostgresCluster, opened
 
 DEADLINE = timedelta(seconds=3900)
+
+Sql = psycopg.Connection[dict[str, Any]]
 
 
 def core_archive() -> Path:
@@ -42,3 +48,25 @@ def queue_template(cluster: PostgresCluster, migrated: str) -> str:
     with opened(cluster.conninfo(name, OWNER)) as owner:
         install(owner, sources(), DEADLINE)
     return name
+
+
+def task_of(sql: Sql, run_id: UUID) -> dict[str, Any]:
+    """What the queue has of a run: its task, and how often its message was handed out."""
+    query = "select status, attempts_count, output, error_message from pgflow.step_tasks where run_id = %s"
+    (task,) = sql.execute(query, [run_id]).fetchall()
+    return task
+
+
+def waiting(sql: Sql) -> int:
+    """Messages that are not done."""
+    return _count(sql, "select count(*) from pgmq.q_geogenius_import")
+
+
+def workers_known(sql: Sql) -> int:
+    """Workers that have said that they live, and have not signed off."""
+    return _count(sql, "select count(*) from pgflow.workers")
+
+
+def _count(sql: Sql, query: LiteralString) -> int:
+    (row,) = sql.execute(query).fetchall()
+    return int(row["count"])

@@ -57,12 +57,12 @@ class Runs:
         """
         return CancelAnswer(self._statements.one("request_cancel", Call.WAITING, run=run_id)["answer"])
 
-    def fail(self, fence: Fence, error: RunError) -> None:
+    def fail(self, fence: Fence, error: RunError, call: Call = Call.WAITING) -> None:
         """Records a failure and drops the tables of the run; a second one changes nothing. A completed run: Conflict.
 
         LeaseLost when another executor holds the run; of a run that nobody claimed, anyone may record the failure.
         """
-        self._statements.one("fail_import", Call.WAITING, **pair_of(fence), error=Jsonb(error_json(error)))
+        self._statements.one("fail_import", call, **pair_of(fence), error=Jsonb(error_json(error)))
 
     def get(self, run_id: RunId) -> Run | None:
         """The run, if there is one."""

@@ -19,6 +19,8 @@ class Call(StrEnum):
 
     SHORT = "short"
     """Reads and single-row writes that wait for nobody."""
+    IMPATIENT = "impatient"
+    """Single-row writes of somebody who has others to serve: where a lock is held for longer, it is tried later."""
     WAITING = "waiting"
     """Single-row writes that may wait for locks: registration, claims and ends."""
     PAGE = "page"
@@ -29,6 +31,7 @@ class Call(StrEnum):
 
 STATEMENT: dict[Call, timedelta] = {
     Call.SHORT: timedelta(seconds=15),
+    Call.IMPATIENT: timedelta(seconds=5),
     Call.WAITING: timedelta(minutes=1),
     Call.PAGE: timedelta(minutes=5),
     Call.BULK: timedelta(hours=6),

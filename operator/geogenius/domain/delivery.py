@@ -47,7 +47,7 @@ class FailRun:
 
 @dataclass(frozen=True, slots=True)
 class Discard:
-    """The message names no run of this catalog: it can never be done."""
+    """No run of this catalog waits for the message, and it can never be done."""
 
     message: str
 
@@ -67,6 +67,17 @@ def consider(run: Run | None, delivery: int) -> Considered:
         message = f"{delivery - 1} workers were lost with this run before one of them began to execute it"
         return FailRun(_lost(run, message))
     return Execute()
+
+
+def give_up(run: Run | None, reason: str, message: str, kind: FailureClass) -> Considered:
+    """The next step with a message that can never be done: the run that it is for must not wait for it for ever."""
+    if run is None:
+        return Discard(message)
+    if run.state.terminal:
+        return Conclude(run.state)
+    if run.executor_id is not None:
+        return _claimed(run)
+    return FailRun(RunError(run.state.value, reason, message, {"class": kind.value}))
 
 
 def _claimed(run: Run) -> PutBack | FailRun:

@@ -6,6 +6,7 @@ from typing import assert_never
 from uuid import uuid4
 
 from geogenius.catalog.runs import Runs
+from geogenius.db import Call
 from geogenius.domain.decision import FailRun, Record, Settlement, Wait, settle, settle_redelivery
 from geogenius.domain.enqueued import Enqueued, NotEnqueued
 from geogenius.domain.errors import Conflict, DatabaseUnavailable
@@ -103,18 +104,20 @@ def _note_refusal(runs: Runs, run: Run, error: RunError) -> None:
         logger.warning("run %s: the refusal %s is not recorded: %s", run.run_id, error.reason, lost)
 
 
-def fail_from_outside(runs: Runs, run: Run, error: RunError) -> Rejected:
+def fail_from_outside(
+    runs: Runs, run: Run, error: RunError, *, tries: int = FAIL_TRIES, call: Call = Call.WAITING
+) -> Rejected:
     """Fail a run that this process does not execute, on evidence.
 
     Uses the executor that the catalog named when the run was read, or a fresh one where nobody had claimed. A run
-    that was claimed or has completed since keeps what it has: the evidence is out of date. Tried twice; the answer
-    says whether the failure is recorded.
+    that was claimed or has completed since keeps what it has: the evidence is out of date. The answer says whether
+    the failure is recorded.
     """
     fence = Fence(run.run_id, run.executor_id or ExecutorId(uuid4()))
     causes: list[str] = []
-    for _ in range(FAIL_TRIES):
+    for _ in range(tries):
         try:
-            runs.fail(fence, error)
+            runs.fail(fence, error, call)
         except (Conflict, DatabaseUnavailable) as refusal:
             causes.append(str(refusal))
         else:

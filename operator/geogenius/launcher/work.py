@@ -2,11 +2,14 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
 from geogenius.catalog.runs import Runs
+from geogenius.db import Call
 from geogenius.domain.delivery import (
+    LONGEST_LOOK,
     MOST_DELIVERIES,
     Conclude,
     Considered,
@@ -15,7 +18,10 @@ from geogenius.domain.delivery import (
     FailRun,
     PutBack,
     consider,
+    give_up,
 )
+from geogenius.domain.errors import GeogeniusError, Unavailable
+from geogenius.domain.failure import FailureClass
 from geogenius.domain.run import Run, RunError, RunState
 from geogenius.launcher.launch import fail_from_outside
 from geogenius.pgflow.leases import Delivery, Leases
@@ -32,8 +38,27 @@ OUTCOME = "outcome"
 _log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class NoExecutor:
+    """None could be made, and not because of the run: the message is put back, and the worker should rest.
+
+    `hangs`: what makes executors answers nothing and is there; only the end of this process ends it.
+    """
+
+    message: str
+    hangs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NotOurs:
+    """Another worker has the message now: nothing was done with it."""
+
+
+Step = Considered | NoExecutor | NotOurs
+
+
 class Work:
-    """What a worker does with its messages. What raises DatabaseUnavailable may be repeated."""
+    """What a worker does with its messages. What raises Unavailable may be repeated."""
 
     def __init__(self, runs: Runs, leases: Leases, supervisor: TaskSupervisor, schema: str) -> None:
         self._runs = runs
@@ -41,48 +66,74 @@ class Work:
         self._supervisor = supervisor
         self._schema = schema
 
-    def begin(self, delivery: Delivery, ended: EndedCall) -> Considered:
-        """Take the next step with a message just claimed, and tell which it was.
+    def begin(self, delivery: Delivery, ended: EndedCall) -> Step:
+        """Take the next step with a message that was claimed, and tell which it was.
 
         Execute: an executor was started, and `ended` is called when it is gone. All else is done with.
         """
+        if not self._leases.renew(delivery):
+            return NotOurs()
         order = order_of(delivery.said, self._schema)
         if isinstance(order, Malformed):
-            return self._discard(delivery, Discard(order.message))
+            return self._give_up_malformed(delivery, order.message)
         if order.run_id != delivery.run_id:
             message = f"flow run {delivery.run_id} orders run {order.run_id}: the two must have one id"
-            return self._discard(delivery, Discard(message))
+            return self._give_up_malformed(delivery, message)
         run = self._runs.get(order.run_id)
-        if isinstance(consider(run, delivery.attempt), Execute):
+        considered = consider(run, delivery.attempt)
+        if isinstance(considered, Execute):
             return self._execute(delivery, order, ended)
-        return self._conclude(delivery, run)
+        return self._done(delivery, run, considered)
 
     def conclude(self, delivery: Delivery) -> Considered:
         """Say how a message ended whose executor is gone, by what the catalog has of its run; tells what was done."""
-        return self._conclude(delivery, self._runs.get(delivery.run_id))
+        run = self._runs.get(delivery.run_id)
+        return self._done(delivery, run, consider(run, delivery.attempt))
+
+    def give_back(self, delivery: Delivery) -> PutBack:
+        """Leave a message that was not begun to other workers, at once and as if it had not been handed out."""
+        return self._put_back(delivery, timedelta(0))
 
     def break_off(self, delivery: Delivery, error: Exception) -> Considered:
-        """What to do with a message that our own code could not deal with: try again for a few deliveries, then end."""
-        said = f"{type(error).__name__}: {error}"
-        if delivery.attempt > MOST_DELIVERIES:
-            return self._discard(delivery, Discard(said))
-        _log.error("delivery %d: %s", delivery.attempt, said, exc_info=error, extra={"run_id": delivery.run_id})
-        return self._put_back(delivery, NOT_BEGUN_PAUSE, counted=True)
+        """What to do with a message that our own code could not deal with: try again for a few deliveries, then end.
 
-    def _execute(self, delivery: Delivery, order: Order, ended: EndedCall) -> Considered:
+        The run that it was for fails with these words; where even that meets a bug, the message alone ends.
+        """
+        said = f"{type(error).__name__}: {error}"
+        _log.error("delivery %d: %s", delivery.attempt, said, exc_info=error, extra={"run_id": delivery.run_id})
+        if delivery.attempt <= MOST_DELIVERIES:
+            return self._put_back(delivery, NOT_BEGUN_PAUSE, counted=True)
+        try:
+            run = self._runs.get(delivery.run_id)
+            considered = give_up(run, GeogeniusError.reason, said, FailureClass.INTERNAL)
+            return self._done(delivery, run, considered)
+        except Unavailable:
+            raise
+        except Exception:  # noqa: BLE001  whatever it is, the message ends
+            _log.exception("its run cannot be failed", extra={"run_id": delivery.run_id})
+            return self._discard(delivery, Discard(said))
+
+    def _execute(self, delivery: Delivery, order: Order, ended: EndedCall) -> Execute | NoExecutor:
         submitted = self._supervisor.submit(order.run_id, deadline=order.deadline, ended=ended)
         match submitted:
             case Submitted(pid=pid):
                 _log.info("delivery %d: executor %d", delivery.attempt, pid, extra={"run_id": order.run_id})
                 return Execute()
-            case Refused(message=message) | Lost(message=message):
-                _log.warning("not begun: %s", message, extra={"run_id": order.run_id})
-                return self._put_back(delivery, NOT_BEGUN_PAUSE, counted=isinstance(submitted, Lost))
+            case Refused(message=message):
+                self._put_back(delivery, NOT_BEGUN_PAUSE)
+                return NoExecutor(message, hangs=False)
+            case Lost(message=message, hangs=hangs):
+                self._put_back(delivery, NOT_BEGUN_PAUSE, counted=True)
+                return NoExecutor(message, hangs)
             case _:
                 assert_never(submitted)
 
-    def _conclude(self, delivery: Delivery, run: Run | None) -> Considered:
-        considered = consider(run, delivery.attempt)
+    def _give_up_malformed(self, delivery: Delivery, message: str) -> Considered:
+        run = self._runs.get(delivery.run_id)
+        considered = give_up(run, "MessageMalformed", message, FailureClass.CONFIGURATION)
+        return self._done(delivery, run, considered)
+
+    def _done(self, delivery: Delivery, run: Run | None, considered: Considered) -> Considered:
         match considered:
             case Execute():  # it was tried, and its executor was gone before it could claim
                 return self._put_back(delivery, NOT_BEGUN_PAUSE, counted=True)
@@ -99,9 +150,9 @@ class Work:
                 assert_never(considered)
 
     def _fail(self, delivery: Delivery, run: Run | None, error: RunError) -> Considered:
-        """Record the loss; a run that moved on meanwhile is looked at again."""
-        if run is None or not fail_from_outside(self._runs, run, error).recorded:
-            return self._put_back(delivery, NOT_BEGUN_PAUSE)
+        """Record the loss; a run that moved on meanwhile, or that somebody holds a lock on, is looked at later."""
+        if run is None or not fail_from_outside(self._runs, run, error, tries=1, call=Call.IMPATIENT).recorded:
+            return self._put_back(delivery, LONGEST_LOOK)
         self._complete(delivery, RunState.FAILED)
         return FailRun(error)
 

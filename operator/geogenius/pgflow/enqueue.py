@@ -43,18 +43,18 @@ def enqueue(connection: Connection[DictRow], slug: str, order: Order) -> Queued 
     except UniqueViolation as taken:
         if taken.diag.constraint_name != "runs_pkey":
             raise
-        row = connection.execute(_QUERIES["get_flow_run"], arguments).fetchone()
-        status = "of another flow" if row is None else str(row["status"])
-        return Queued() if status == "started" else EndedBefore(status)
+        return _state_of(_look(connection, slug, order.run_id)) or EndedBefore("of another flow")
     return Queued()
+
+
+def queued_before(connection: Connection[DictRow], slug: str, run_id: RunId) -> Queued | EndedBefore | None:
+    """What became of a run that was queued before; None where it was not, as far as it is committed."""
+    return _state_of(_look(connection, slug, run_id))
 
 
 def observe(connection: Connection[DictRow], slug: str, run_id: RunId) -> Observation:
     """What the queue has of a run right now; its uid is that of the flow run. Raises errors of psycopg."""
-    (there,) = connection.execute(_QUERIES["is_installed"]).fetchall()
-    if not there["installed"]:
-        return Absent()
-    row = connection.execute(_QUERIES["look_at_run"], {"slug": slug, "step": STEP, "run": run_id}).fetchone()
+    row = _look(connection, slug, run_id)
     if row is None:
         return Absent()
     uid = str(run_id)
@@ -63,3 +63,16 @@ def observe(connection: Connection[DictRow], slug: str, run_id: RunId) -> Observ
     if row["status"] == "started" and row["task_status"] == "started":
         return Running(uid)
     return Ended(uid, row["status"] == "completed", "TaskFailed", row["error_message"] or "")
+
+
+def _look(connection: Connection[DictRow], slug: str, run_id: RunId) -> DictRow | None:
+    (there,) = connection.execute(_QUERIES["is_installed"]).fetchall()
+    if not there["installed"]:
+        return None
+    return connection.execute(_QUERIES["look_at_run"], {"slug": slug, "step": STEP, "run": run_id}).fetchone()
+
+
+def _state_of(row: DictRow | None) -> Queued | EndedBefore | None:
+    if row is None:
+        return None
+    return Queued() if row["status"] == "started" else EndedBefore(str(row["status"]))

@@ -110,17 +110,17 @@ def made(connection: Connection[DictRow], schema: str) -> dict[str, Made]:
 
 
 def rights_lacking(connection: Connection[DictRow], schema: str, slug: str) -> dict[str, tuple[str, ...]]:
-    """Every writer of the catalog with the rights that it lacks on what is there of the queue."""
+    """The writers of the catalog that lack rights on what is there of the queue, with those rights."""
     statement = sql.SQL(_QUERIES["list_writers"]).format(schema=sql.Identifier(schema))
-    return {row["role"]: tuple(row["lacks"]) for row in connection.execute(statement, {"slug": slug})}
+    rows = connection.execute(statement, {"slug": slug})
+    return {row["role"]: tuple(row["lacks"]) for row in rows if row["lacks"]}
 
 
 def grant_writers(connection: Connection[DictRow], schema: str, slug: str) -> None:
     """Give every writer of the catalog its rights on what this program made; repeating it adds what is new."""
     named = {"queue": sql.Identifier(f"q_{slug}"), "archive": sql.Identifier(f"a_{slug}")}
     ours = made(connection, schema)
-    lacking = (role for role, lacks in rights_lacking(connection, schema, slug).items() if lacks)
-    for role in lacking:
+    for role in rights_lacking(connection, schema, slug):
         for grant in (grant for component in ours for grant in _GRANTS[component]):
             connection.execute(sql.SQL(_QUERIES[grant]).format(role=sql.Identifier(role), **named))
 

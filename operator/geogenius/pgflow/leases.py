@@ -16,7 +16,7 @@ from psycopg import Connection, Rollback
 from psycopg.rows import DictRow
 from psycopg.types.json import Jsonb
 
-from geogenius.db import Database
+from geogenius.db import Call, Database
 from geogenius.db.sql import load_queries
 from geogenius.domain.manifest import JsonValue
 from geogenius.domain.run import RunId
@@ -43,24 +43,25 @@ class Delivery:
 
 
 class Leases:
-    """The messages of one worker. Every method but `claim` is one transaction, and raises DatabaseUnavailable.
+    """The messages of one worker, which others see under `name`. Thread-safe.
 
-    Thread-safe.
+    Every method but `claim` is one transaction, and raises DatabaseUnavailable.
     """
 
-    def __init__(self, database: Database, slug: str, worker: UUID, lease: timedelta) -> None:
+    def __init__(self, database: Database, slug: str, worker: UUID, lease: timedelta, name: str) -> None:
         self._database = database
         self._arguments: dict[str, object] = {
             "slug": slug,
             "step": STEP,
             "worker": worker,
             "lease": int(lease.total_seconds()),
+            "name": name,
         }
 
-    def register(self, name: str) -> None:
+    def register(self) -> None:
         """Make the worker known, or say that it lives. Others see by this that somebody listens."""
         with self._database.connection() as connection:
-            self._run(connection, "register_worker", name=name)
+            self._run(connection, "register_worker")
 
     def retire(self) -> None:
         """Forget the worker; repeating it is harmless."""
@@ -72,15 +73,15 @@ class Leases:
 
         Messages without a task that waits to be done are archived on the way. Two transactions: the core demands that a
         task starts after it was queued, by the times at which their transactions began. Whoever is lost between the two
-        leaves messages that are handed out again after the lease.
+        leaves messages that are handed out again after the lease; whoever stands still for longer has lost them.
         """
         with self._database.connection() as connection:
-            read = sorted(row["msg_id"] for row in self._rows(connection, "read_messages", count=count))
+            read = {row["msg_id"]: row["read_ct"] for row in self._rows(connection, "read_messages", count=count)}
         return self._started(read) if read else []
 
     def renew(self, delivery: Delivery) -> bool:
         """Keep the message for another lease; False when it is no longer ours."""
-        return self._owned(delivery, lambda _: None)
+        return self._owned(delivery, lambda _: None, Call.IMPATIENT)
 
     def complete(self, delivery: Delivery, output: JsonValue) -> bool:
         """End the task as done and archive the message; False, and nothing done, when it is no longer ours."""
@@ -102,11 +103,12 @@ class Leases:
 
         return self._owned(delivery, put_back)
 
-    def _started(self, read: list[int]) -> list[Delivery]:
-        """Start the tasks of messages that were just read; leased again in the end, since cores lease as they like."""
+    def _started(self, read: dict[int, int]) -> list[Delivery]:
+        """Start the tasks of messages that nobody has read since; leased again in the end: cores lease as they like."""
         with self._database.connection() as connection:
-            self._run(connection, "lease_messages", messages=read)
-            rows = self._rows(connection, "look_up_messages", messages=read)
+            leased = self._rows(connection, "lease_messages", messages=sorted(read))
+            ours = [row["msg_id"] for row in leased if row["read_ct"] == read[row["msg_id"]]]
+            rows = self._rows(connection, "look_up_messages", messages=ours)
             open_rows = {row["msg_id"]: row for row in rows if _is_open(row)}
             for row in rows:
                 if row["msg_id"] not in open_rows:
@@ -114,6 +116,7 @@ class Leases:
             if not open_rows:
                 return []
             messages = list(open_rows)
+            self._run(connection, "register_worker")
             self._run(connection, "requeue_tasks", messages=messages)
             self._run(connection, self._start_tasks(connection), messages=messages)
             self._run(connection, "lease_messages", messages=messages)
@@ -126,9 +129,9 @@ class Leases:
     def _end(self, connection: Connection[DictRow], delivery: Delivery, name: str, said: object) -> None:
         self._run(connection, name, run=delivery.run_id, said=said)
 
-    def _owned(self, delivery: Delivery, act: Callable[[Connection[DictRow]], None]) -> bool:
+    def _owned(self, delivery: Delivery, act: Callable[[Connection[DictRow]], None], call: Call = Call.SHORT) -> bool:
         """Renew the lease and act, in one transaction that leaves no trace where the task is no longer ours."""
-        with self._database.connection() as connection, connection.transaction() as savepoint:
+        with self._database.connection(call) as connection, connection.transaction() as savepoint:
             self._run(connection, "lease_messages", messages=[delivery.message])
             if not self._rows(connection, "own_task", run=delivery.run_id, attempt=delivery.attempt):
                 raise Rollback(savepoint)

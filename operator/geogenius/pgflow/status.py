@@ -11,7 +11,7 @@ from psycopg.rows import DictRow
 from geogenius.db import Database
 from geogenius.db.sql import load_queries
 from geogenius.pgflow.capabilities import Facts, Flow, Problem, Wanted, facts, problems
-from geogenius.pgflow.install import look_around, made, rights_lacking
+from geogenius.pgflow.install import Made, look_around, made, rights_lacking
 from geogenius.pgflow.names import STEP, flow_slug
 
 _QUERIES = load_queries(Path(__file__).parent / "queries" / "status.sql")
@@ -53,31 +53,30 @@ def status(database: Database, deadline: timedelta | None, *, worker_required: b
     """
     slug = flow_slug(database.schema)
     with database.connection() as connection:
-        seen = facts(connection, slug)
-        runs, messages = _contents(connection, seen, look_around(connection, slug))
+        seen, there = facts(connection, slug), look_around(connection, slug)
+        runs, messages = _contents(connection, seen, there)
         return QueueStatus(
             slug=slug,
-            components=_components(connection, database.schema, seen),
+            components=_components(there, made(connection, database.schema), seen),
             flow=seen.flow,
             runs=runs,
             waiting=messages["waiting"],
             worked_on=messages["worked_on"],
             healthy_workers=seen.healthy_workers,
             problems=problems(seen, Wanted(deadline, None, worker_required)),
-            lacking={role: lacks for role, lacks in rights_lacking(connection, database.schema, slug).items() if lacks},
+            lacking=rights_lacking(connection, database.schema, slug),
         )
 
 
-def _components(connection: Connection[DictRow], schema: str, seen: Facts) -> tuple[Component, ...]:
-    there = {**look_around(connection, seen.slug), "flow": seen.flow is not None}
-    ours = made(connection, schema)
+def _components(there: DictRow, ours: Mapping[str, Made], seen: Facts) -> tuple[Component, ...]:
+    present = {**there, "flow": seen.flow is not None}
     extension = there["pgmq_extension_version"]
     others = {"pgmq": (extension, "the server")} if extension is not None else {}
     found = []
     for name in ("pgmq", "realtime", "pgflow", "flow"):
         mine = ours.get(name)
         version, origin = others.get(name, ("", "")) if mine is None else (mine.version, mine.origin)
-        found.append(Component(name, there[name], mine is not None, version, origin))
+        found.append(Component(name, present[name], mine is not None, version, origin))
     return tuple(found)
 
 

@@ -55,9 +55,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """It was asked for, and the nursery was gone before it answered."""
+    """It was asked for, and the nursery was gone before it answered, or is there and answers nothing: `hangs`."""
 
     message: str
+    hangs: bool = False
 
 
 class TaskSupervisor:
@@ -203,7 +204,8 @@ def _answer(submission: Submission, run_id: RunId) -> Submitted | Refused | Lost
     if not submission.sent:
         return Refused("SupervisorLost", "the nursery is gone: the next call starts another", FULL_RETRY_SECONDS)
     if not submission.answered.wait(ANSWER_SECONDS):
-        return Lost(f"the nursery did not say within {ANSWER_SECONDS:.0f} s whether run {run_id} has an executor")
+        message = f"the nursery did not say within {ANSWER_SECONDS:.0f} s whether run {run_id} has an executor"
+        return Lost(message, hangs=True)
     if submission.pid is not None:
         return Submitted(submission.pid)
     if submission.refusal is not None:

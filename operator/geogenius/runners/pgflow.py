@@ -8,8 +8,8 @@ from geogenius.domain.enqueued import Accepted, Enqueued, NotEnqueued, OutcomeUn
 from geogenius.domain.errors import DatabaseUnavailable, GeogeniusError
 from geogenius.domain.observation import Observation
 from geogenius.domain.run import Run, RunId
-from geogenius.pgflow.capabilities import Wanted, facts, problems
-from geogenius.pgflow.enqueue import EndedBefore, Queued, enqueue, observe
+from geogenius.pgflow.capabilities import Facts, Problem, Wanted, facts, problems
+from geogenius.pgflow.enqueue import EndedBefore, Queued, enqueue, observe, queued_before
 from geogenius.pgflow.names import flow_slug
 from geogenius.pgflow.order import Order
 from geogenius.runners.contract import Arguments, publish, stale_after_seconds
@@ -55,21 +55,18 @@ class PgflowRunner:
         """Queue the run, once for ever, committed; the second time finds it there.
 
         Whatever the server refuses before the commit is rolled back, and so definite; only a reply that is lost after
-        the run was sent is unknown.
+        the run was sent is unknown. What keeps runs from being queued does not touch one that was queued before.
         """
         sent = False
         try:
             with self._database.connection() as connection:
-                window = stale_after_seconds(args)
-                stale_after = None if window is None else timedelta(seconds=window)
-                wanted = Wanted(self._deadline, stale_after, self._worker_required, run_meant=True)
-                found = problems(facts(connection, self._slug), wanted)
-                if found or self._deadline is None or window is None:
-                    (first, *_) = found
-                    return NotEnqueued(first.reason, first.message, SOON_SECONDS if first.temporary else None)
-                order = Order(run_id, self._database.schema, publish(args), timedelta(seconds=window), self._deadline)
-                sent = True
-                queued = enqueue(connection, self._slug, order)
+                queued = queued_before(connection, self._slug, run_id)
+                if queued is None:
+                    order = self._order(facts(connection, self._slug), run_id, args)
+                    if isinstance(order, Problem):
+                        return NotEnqueued(order.reason, order.message, SOON_SECONDS if order.temporary else None)
+                    sent = True
+                    queued = enqueue(connection, self._slug, order)
         except DatabaseUnavailable as lost:
             if sent:
                 return OutcomeUnknown(lost.reason, str(lost))
@@ -82,6 +79,15 @@ class PgflowRunner:
         """What the queue has of the run. Raises DatabaseUnavailable."""
         with self._database.connection() as connection:
             return observe(connection, self._slug, run.run_id)
+
+    def _order(self, seen: Facts, run_id: RunId, args: Arguments) -> Order | Problem:
+        """What to queue, or the first thing that keeps it from being queued."""
+        window = stale_after_seconds(args)
+        stale_after = None if window is None else timedelta(seconds=window)
+        found = problems(seen, Wanted(self._deadline, stale_after, self._worker_required, run_meant=True))
+        if found or self._deadline is None or stale_after is None:
+            return found[0]
+        return Order(run_id, self._database.schema, publish(args), stale_after, self._deadline)
 
     def _ended_before(self, run_id: RunId, before: EndedBefore) -> Enqueued:
         """Accepted where the end of the run is recorded, as the queue's end of it promised."""

@@ -38,5 +38,5 @@ class WorkerMetrics:
         )
         self.lost = Counter("geogenius_worker_lost_total", "Messages lost to another worker", registry=self.registry)
         self.failures = Counter(
-            "geogenius_worker_database_failures_total", "Calls that the database did not answer", registry=self.registry
+            "geogenius_worker_failures_total", "Tries that did not work and are repeated", registry=self.registry
         )

@@ -11,8 +11,6 @@ from threading import Event
 from time import monotonic
 from uuid import uuid4
 
-from geogenius.catalog.areas import Areas
-from geogenius.catalog.executions import Executions
 from geogenius.catalog.runs import Runs
 from geogenius.db.pool import Database
 from geogenius.domain.deadline import Deadline
@@ -23,7 +21,7 @@ from geogenius.domain.manifest import AreaType, Artifact, Authority, Manifest, S
 from geogenius.domain.prepared import Registered
 from geogenius.domain.run import ExecutorId, Run, RunId
 from geogenius.importer.cancellation import Cancellation
-from geogenius.importer.pipeline import Pipeline, RunCatalog, Workplace
+from geogenius.importer.pipeline import Pipeline, Workplace
 from geogenius.manifest import normal_form
 from geogenius.runners.contract import Arguments, Runner, arguments, enqueue_with
 
@@ -111,9 +109,8 @@ class CatalogBench:
 
     def execute(self, run_id: RunId, database: Database | None = None) -> Executed:
         """Execute the run in this process, as an executor of its own; through another database where one is given."""
-        used = database or self.database
-        catalog = RunCatalog(Runs(used), Executions(used), Areas(used))
-        return Pipeline(used, catalog, self.workplace, Cancellation()).execute(run_id, ExecutorId(uuid4()))
+        pipeline = Pipeline.on(database or self.database, self.workplace, Cancellation())
+        return pipeline.execute(run_id, ExecutorId(uuid4()))
 
     def arrived(self, run_id: RunId) -> Arrived | None:
         """What an executor reads that is told nothing but the run; None where none has claimed it."""

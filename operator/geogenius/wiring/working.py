@@ -59,15 +59,16 @@ def _worker(
     settings: Settings, catalog: CatalogContext, keeping: Database, supervisor: TaskSupervisor
 ) -> WorkerContext:
     worker, worker_id = settings.worker, uuid4()
+    name = f"geogenius worker {socket.gethostname()}:{os.getpid()}"
     slug, lease = flow_slug(settings.database.schema_name), timedelta(seconds=worker.lease_seconds)
-    leases = Leases(catalog.database, slug, worker_id, lease)
+    leases = Leases(catalog.database, slug, worker_id, lease, name)
     return WorkerContext(
-        name=f"geogenius worker {socket.gethostname()}:{os.getpid()}",
+        name=name,
         slug=slug,
         database=catalog.database,
         work=Work(catalog.runs, leases, supervisor, settings.database.schema_name),
         leases=leases,
-        kept_leases=Leases(keeping, slug, worker_id, lease),
+        kept_leases=Leases(keeping, slug, worker_id, lease, name),
         supervisor=supervisor,
         concurrency=worker.concurrency,
         lease=lease,

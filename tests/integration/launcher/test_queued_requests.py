@@ -35,8 +35,8 @@ def desk(database: Database, tmp_path: Path) -> Iterator[RequestDesk]:
 @pytest.fixture
 def leases(database: Database) -> Leases:
     """A worker that is told of messages and does not execute them by itself."""
-    leases = Leases(database, "geogenius_import", uuid4(), timedelta(seconds=60))
-    leases.register("a worker")
+    leases = Leases(database, "geogenius_import", uuid4(), timedelta(seconds=60), "a worker")
+    leases.register()
     return leases
 
 

@@ -73,8 +73,8 @@ def dbname(postgres: PostgresCluster, installed: str) -> Iterator[str]:
 @pytest.fixture
 def worker(database: Database) -> Leases:
     """A worker that is known to the queue."""
-    leases = Leases(database, flow_slug(database.schema), uuid4(), timedelta(seconds=60))
-    leases.register("a worker")
+    leases = Leases(database, flow_slug(database.schema), uuid4(), timedelta(seconds=60), "a worker")
+    leases.register()
     return leases
 
 

@@ -18,17 +18,11 @@ from geogenius.runners.pgflow import PgflowRunner
 from tests.support.catalog import registered
 from tests.support.databases import OWNER, READER, WRITER, PostgresCluster, opened
 from tests.support.postgres_proxy import Fault, proxied
-from tests.support.queues import DEADLINE, queue_template
+from tests.support.queues import DEADLINE
 
 SLUG = "geogenius_import"
 ARGS = arguments(publish=True, stale_after=timedelta(minutes=15))
 Sql = psycopg.Connection[dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def template(postgres: PostgresCluster, template: str) -> str:
-    """A migrated database with the queue."""
-    return queue_template(postgres, template)
 
 
 @pytest.fixture
@@ -77,8 +71,8 @@ def test_a_run_whose_task_has_ended_without_an_end_in_the_catalog_is_refused(
     runner: PgflowRunner, run_id: RunId, database: Database
 ) -> None:
     runner.enqueue(run_id, ARGS)
-    leases = Leases(database, SLUG, uuid4(), timedelta(seconds=60))
-    leases.register("a worker")
+    leases = Leases(database, SLUG, uuid4(), timedelta(seconds=60), "a worker")
+    leases.register()
     (delivery,) = leases.claim(1)
     assert leases.fail(delivery, "given up")
 
@@ -145,13 +139,13 @@ def test_where_a_worker_is_wanted_nothing_is_queued_until_one_lives(database: Da
     assert isinstance(refused, NotEnqueued)
     assert (refused.reason, refused.retry_after) == ("NoWorker", 5.0)
 
-    Leases(database, SLUG, uuid4(), timedelta(seconds=60)).register("a worker")
+    Leases(database, SLUG, uuid4(), timedelta(seconds=60), "a worker").register()
 
     assert runner.enqueue(run_id, ARGS) == Accepted()
 
 
 def test_a_worker_that_has_been_silent_for_long_does_not_count(database: Database, sql: Sql) -> None:
-    Leases(database, SLUG, uuid4(), timedelta(seconds=60)).register("a worker")
+    Leases(database, SLUG, uuid4(), timedelta(seconds=60), "a worker").register()
     sql.execute("update pgflow.workers set last_heartbeat_at = now() - interval '91 seconds'")
 
     assert PgflowRunner(database, DEADLINE).available() is False
@@ -182,6 +176,20 @@ def test_a_commit_whose_answer_is_lost_is_unknown_and_the_next_call_tells(
     assert queued(sql) == [run_id]
 
 
+def test_a_run_that_was_queued_by_a_call_whose_answer_was_lost_is_there_whatever_hinders_the_next(
+    postgres: PostgresCluster, dbname: str, run_id: RunId, sql: Sql
+) -> None:
+    with proxied(postgres) as proxy, opened(proxy.conninfo(dbname, WRITER)) as database:
+        proxy.fault = Fault.LOSE_ANSWER
+        assert isinstance(PgflowRunner(database, DEADLINE, worker_required=False).enqueue(run_id, ARGS), OutcomeUnknown)
+
+        assert PgflowRunner(database, DEADLINE).enqueue(run_id, ARGS) == Accepted()
+        assert PgflowRunner(database, timedelta(days=1)).enqueue(run_id, ARGS) == Accepted()
+        assert PgflowRunner(database, None).enqueue(run_id, ARGS) == Accepted()
+
+    assert queued(sql) == [run_id]
+
+
 def test_a_database_that_is_away_is_a_temporary_refusal(
     postgres: PostgresCluster, dbname: str, run_id: RunId, sql: Sql
 ) -> None:
@@ -200,11 +208,11 @@ def test_two_catalogs_of_one_database_never_take_each_others_runs(
     postgres: PostgresCluster, dbname: str, owner: Database, database: Database, run_id: RunId
 ) -> None:
     assert owner.schema == "geogenius"
-    stranger = Leases(database, "another_import", uuid4(), timedelta(seconds=60))
+    stranger = Leases(database, "another_import", uuid4(), timedelta(seconds=60), "a worker")
     with opened(postgres.conninfo(dbname, OWNER)) as other, other.connection() as connection:
         connection.execute("select pgflow.create_flow('another_import'), pgflow.add_step('another_import', 'execute')")
         connection.execute(f"grant all on pgmq.q_another_import, pgmq.a_another_import to {WRITER}")
-    stranger.register("a worker of another catalog")
+    stranger.register()
 
     assert PgflowRunner(database, DEADLINE).available() is False
     assert PgflowRunner(database, DEADLINE, worker_required=False).enqueue(run_id, ARGS) == Accepted()

@@ -13,8 +13,8 @@ from geogenius.domain.run import RunId
 from geogenius.pgflow.enqueue import enqueue
 from geogenius.pgflow.leases import Delivery, Leases
 from geogenius.pgflow.order import Order
-from tests.support.databases import PostgresCluster, session, until_waiting_for_lock
-from tests.support.queues import DEADLINE, queue_template
+from tests.support.databases import session, until_waiting_for_lock
+from tests.support.queues import DEADLINE
 
 SLUG = "geogenius_import"
 MINUTE = timedelta(seconds=60)
@@ -34,20 +34,14 @@ $$
 """
 
 
-@pytest.fixture(scope="session")
-def template(postgres: PostgresCluster, template: str) -> str:
-    """A migrated database with the queue."""
-    return queue_template(postgres, template)
-
-
 @pytest.fixture
 def leases(database: Database) -> Leases:
     return a_worker(database)
 
 
 def a_worker(database: Database) -> Leases:
-    leases = Leases(database, SLUG, uuid4(), MINUTE)
-    leases.register("a worker")
+    leases = Leases(database, SLUG, uuid4(), MINUTE, "a worker")
+    leases.register()
     return leases
 
 
@@ -82,6 +76,37 @@ def test_a_message_that_is_committed_while_others_are_read_is_claimed_with_its_t
         gate.execute("select pg_advisory_unlock(42)")
 
         assert [delivery.run_id for delivery in claiming.result(30)] == [run_id]
+
+
+def test_a_worker_that_stands_still_between_reading_and_starting_takes_nothing_from_those_who_have_it_now(
+    database: Database, leases: Leases, sql: Sql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queued(database)
+    other = a_worker(database)
+    has_it: list[Delivery] = []
+    start = leases._started
+
+    def started_late(read: dict[int, int]) -> list[Delivery]:
+        expired(sql)
+        has_it.append(one(other))
+        return start(read)
+
+    monkeypatch.setattr(leases, "_started", started_late)
+
+    assert leases.claim(1) == []
+    assert has_it[0].attempt == 1
+    assert other.complete(has_it[0], {"outcome": "completed"})
+
+
+def test_a_worker_that_is_not_known_yet_or_was_forgotten_claims_all_the_same(database: Database, sql: Sql) -> None:
+    leases = Leases(database, SLUG, uuid4(), MINUTE, "a worker")
+    queued(database)
+
+    assert one(leases).attempt == 1
+    assert sql.execute("select function_name from pgflow.workers").fetchall() == [{"function_name": "a worker"}]
+    sql.execute("delete from pgflow.workers")
+    queued(database)
+    assert one(leases).attempt == 1
 
 
 def test_every_message_goes_to_one_of_many_workers(database: Database) -> None:

@@ -6,7 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from queue import SimpleQueue
-from threading import Barrier, Event
+from threading import Barrier
 from typing import Any
 
 import psycopg
@@ -224,13 +224,14 @@ def test_a_timeout_that_the_host_gives_all_its_sockets_is_not_that_of_the_nurser
     supervise: Supervise, bench: CatalogBench
 ) -> None:
     before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(0.2)
+    socket.setdefaulttimeout(0.05)
     try:
         supervisor = supervise(max_children=1)
         supervisor.start()
     finally:
         socket.setdefaulttimeout(before)
-    Event().wait(0.5)  # longer than that timeout: nothing is to be waited for but its passing
+    link = supervisor._link
+    until(lambda: link is not None and link._ready, "the nursery, silent for longer than that, is still heard")
 
     for _ in range(2):
         run_id = bench.register(bench.intent("task")).run_id

@@ -4,22 +4,20 @@ import json
 import signal
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
-import psycopg
 import pytest
 
 from geogenius.db import Database
 from geogenius.domain.run import RunId, RunState
 from geogenius.pgflow.leases import Leases
 from geogenius.testing import CatalogBench
-from tests.support.host_processes import until
+from tests.support.host_processes import reason_of, until
+from tests.support.queues import Sql, task_of, waiting, workers_known
 from tests.support.worker_process import Worker
 
 Enqueue = Callable[[RunId], None]
 Start = Callable[..., Worker]
-Sql = psycopg.Connection[dict[str, Any]]
 SLUG = "geogenius_import"
 
 
@@ -32,18 +30,6 @@ def ordered(sql: Sql, flow_run: UUID, said: object) -> None:
     """Queues what no runner of ours would."""
     sql.execute("select pgflow.start_flow(%s, %s::jsonb, %s)", [SLUG, json.dumps(said), flow_run])
     sql.execute("select pg_notify(%s, '')", [SLUG])
-
-
-def task_of(sql: Sql, flow_run: UUID) -> dict[str, Any]:
-    (task,) = sql.execute(
-        "select status, error_message from pgflow.step_tasks where run_id = %s", [flow_run]
-    ).fetchall()
-    return task
-
-
-def waiting(sql: Sql) -> int:
-    (row,) = sql.execute(f"select count(*) from pgmq.q_{SLUG}").fetchall()
-    return int(row["count"])
 
 
 @pytest.mark.parametrize(
@@ -79,7 +65,41 @@ def test_a_message_for_a_run_that_the_catalog_does_not_have_is_given_up(start: S
 
     until(lambda: waiting(sql) == 0, "the queue is empty")
 
-    assert task_of(sql, unknown) == {"status": "failed", "error_message": "there is no such run in the catalog"}
+    task = task_of(sql, unknown)
+    assert (task["status"], task["error_message"]) == ("failed", "there is no such run in the catalog")
+
+
+def test_a_run_that_waits_for_a_message_without_sense_fails_by_name(
+    start: Start, bench: CatalogBench, sql: Sql
+) -> None:
+    run_id = bench.register(bench.intent("pgflow")).run_id
+    ordered(sql, run_id, {"run_id": str(run_id), "schema": "geogenius", "stale_after_seconds": "soon"})
+    start()
+
+    ended = bench.ended(run_id)
+
+    assert ended.error is not None
+    assert (ended.error.reason, ended.error.evidence["class"]) == ("MessageMalformed", "configuration")
+    assert "stale_after_seconds: 'soon' is not a positive number of seconds" in ended.error.message
+    until(lambda: waiting(sql) == 0, "the queue is empty")
+
+
+def test_a_run_whose_row_is_locked_keeps_no_other_from_being_executed(
+    start: Start, bench: CatalogBench, enqueue: Enqueue, sql: Sql, database: Database
+) -> None:
+    locked, other = (bench.register(bench.intent("pgflow")).run_id for _ in range(2))
+    enqueue(locked)
+    lose_workers(sql, database, 3)
+    with sql.transaction():
+        sql.execute("select from geogenius.import_run where id = %s for update", [locked])
+        worker = start(GEOGENIUS_WORKER__CONCURRENCY="1")
+        enqueue(other)
+
+        assert bench.ended(other).state is RunState.COMPLETED
+        assert worker.probe("/livez")[0] == worker.probe("/readyz")[0] == 200
+        assert bench.run(locked).state is RunState.PENDING
+
+    assert reason_of(bench.ended(locked)) == "WorkloadLost"
 
 
 def test_a_message_without_a_task_is_archived(start: Start, sql: Sql) -> None:
@@ -170,22 +190,17 @@ def test_a_worker_with_another_deadline_than_the_stored_one_does_not_start(start
 
 def test_the_worker_is_seen_while_it_lives_and_signs_off(start: Start, sql: Sql) -> None:
     worker = start()
-    until(lambda: known(sql) == 1, "the worker is known")
+    until(lambda: workers_known(sql) == 1, "the worker is known")
 
     assert worker.probe("/livez")[0] == 200
     assert worker.ended(signal.SIGTERM) == 0
-    assert known(sql) == 0
-
-
-def known(sql: Sql) -> int:
-    (row,) = sql.execute("select count(*) from pgflow.workers").fetchall()
-    return int(row["count"])
+    assert workers_known(sql) == 0
 
 
 def lose_workers(sql: Sql, database: Database, count: int) -> None:
     """Workers that take the message and are never heard of again, until its lease has ended."""
     for _ in range(count):
-        lost = Leases(database, SLUG, uuid4(), timedelta(seconds=60))
-        lost.register("lost")
+        lost = Leases(database, SLUG, uuid4(), timedelta(seconds=60), "a worker")
+        lost.register()
         assert len(lost.claim(1)) == 1
         sql.execute(f"update pgmq.q_{SLUG} set vt = clock_timestamp()")

@@ -5,9 +5,6 @@ import signal
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
-
-import psycopg
 
 from geogenius.db import Database
 from geogenius.domain.run import RunId, RunState
@@ -19,33 +16,14 @@ from tests.support.command import Command
 from tests.support.databases import WRITER, PostgresCluster
 from tests.support.host_processes import SlowRuns, nursery_of, stopped, until
 from tests.support.pgbouncer import running_bouncer, through
-from tests.support.queues import sources
+from tests.support.queues import Sql, sources, task_of, waiting, workers_known
 from tests.support.worker_process import Worker
 
 Enqueue = Callable[[RunId], None]
 Start = Callable[..., Worker]
-Sql = psycopg.Connection[dict[str, Any]]
 LEASE_SECONDS = 2
 SHORT = timedelta(seconds=4)
 """The window of runs whose executors are lost: longer than a lease, so that the message comes back first."""
-
-
-def task_of(sql: Sql, run_id: RunId) -> dict[str, Any]:
-    """What the queue has of a run: its task, and how often its message was handed out."""
-    query = "select status, attempts_count, output, error_message from pgflow.step_tasks where run_id = %s"
-    (task,) = sql.execute(query, [run_id]).fetchall()
-    return task
-
-
-def waiting(sql: Sql) -> int:
-    """Messages that are not done."""
-    (row,) = sql.execute("select count(*) from pgmq.q_geogenius_import").fetchall()
-    return int(row["count"])
-
-
-def workers_known(sql: Sql) -> int:
-    (row,) = sql.execute("select count(*) from pgflow.workers").fetchall()
-    return int(row["count"])
 
 
 def until_leases_were_renewed(sql: Sql, run_id: RunId, leases: int) -> None:

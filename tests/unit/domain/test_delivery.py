@@ -16,7 +16,9 @@ from geogenius.domain.delivery import (
     FailRun,
     PutBack,
     consider,
+    give_up,
 )
+from geogenius.domain.failure import FailureClass
 from geogenius.domain.run import ExecutorId, Run, RunState
 from tests.support.builders import NOON, a_run
 
@@ -83,3 +85,27 @@ def test_a_run_with_which_workers_are_lost_again_and_again_ends() -> None:
 @given(silent=st.timedeltas(timedelta(0), timedelta(hours=2)), delivery=st.integers(1, 50))
 def test_no_claimed_run_is_ever_executed_again(silent: timedelta, delivery: int) -> None:
     assert isinstance(consider(claimed(silent), delivery), PutBack | FailRun)
+
+
+def given_up(run: Run | None) -> object:
+    return give_up(run, "MessageMalformed", "no sense", FailureClass.CONFIGURATION)
+
+
+def test_a_message_that_can_never_be_done_ends_alone_where_no_run_waits_for_it() -> None:
+    assert given_up(None) == Discard("no sense")
+    assert given_up(a_run(state=RunState.FAILED)) == Conclude(RunState.FAILED)
+
+
+def test_a_message_that_can_never_be_done_fails_a_run_that_nobody_claimed() -> None:
+    failed = given_up(a_run())
+
+    assert isinstance(failed, FailRun)
+    assert (failed.error.reason, failed.error.message) == ("MessageMalformed", "no sense")
+    assert failed.error.evidence == {"class": "configuration"}
+
+
+def test_a_message_that_can_never_be_done_leaves_a_run_alone_whose_executor_lives() -> None:
+    assert isinstance(given_up(claimed(WINDOW / 2)), PutBack)
+    late = given_up(claimed(WINDOW))
+    assert isinstance(late, FailRun)
+    assert late.error.reason == "WorkloadLost"

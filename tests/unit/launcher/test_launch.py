@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 
 from geogenius.catalog.runs import Runs
+from geogenius.db import Call
 from geogenius.domain.enqueued import Accepted, Enqueued, EnqueueState, NotEnqueued, OutcomeUnknown
 from geogenius.domain.errors import Conflict, DatabaseUnavailable, LeaseLost
 from geogenius.domain.run import ExecutorId, Fence, RunError, RunId
@@ -34,7 +35,8 @@ class Catalog:
             raise DatabaseUnavailable("gone")
         self.recorded.append(answer)
 
-    def fail(self, fence: Fence, error: RunError) -> None:
+    def fail(self, fence: Fence, error: RunError, call: Call) -> None:
+        assert call is Call.WAITING
         self.tried += 1
         if self.troubles:
             raise self.troubles.pop(0)

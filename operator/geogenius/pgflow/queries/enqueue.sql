@@ -2,10 +2,6 @@
 -- The flow run has the id of the import run, so that a run is queued once for ever: runs_pkey refuses a second time.
 select status from pgflow.start_flow(%(slug)s, %(input)s, %(run)s)
 
--- name: get_flow_run (at most one)
--- What became of a run that was queued before.
-select status from pgflow.runs where run_id = %(run)s and flow_slug = %(slug)s
-
 -- name: announce (one)
 -- A channel of our own: that of pgmq falls silent when its unlogged table is emptied by a crash of the server.
 select pg_notify(%(slug)s, '')

@@ -1,5 +1,5 @@
 -- name: register_worker (none)
--- Says that the worker lives; others see by this that somebody listens. Locks: its row.
+-- Says that the worker lives; others see by this that somebody listens, and tasks name it. Locks: its row.
 insert into pgflow.workers (worker_id, queue_name, function_name) values (%(worker)s, %(slug)s, %(name)s)
 on conflict (worker_id) do update set last_heartbeat_at = now()
 
@@ -11,7 +11,7 @@ delete from pgflow.workers where worker_id = %(worker)s
 -- Messages that became visible, invisible again for one lease. Nothing may be joined here: the function sees what was
 -- committed after this statement began, which tables beside it do not show. Locks: the messages; those that others
 -- have locked are passed over.
-select msg_id from pgmq.read(%(slug)s, %(lease)s::integer, %(count)s::integer)
+select msg_id, read_ct from pgmq.read(%(slug)s, %(lease)s::integer, %(count)s::integer)
 
 -- name: look_up_messages (many)
 -- The tasks and flow runs that messages stand for.
@@ -49,9 +49,11 @@ where flow_slug = %(slug)s and step_slug = %(step)s and message_id = any (%(mess
     and status = 'started' and last_worker_id = %(worker)s
 order by message_id
 
--- name: lease_messages (one)
--- The core sets no visibility (0.8) or one that outlasts the deadline (0.15): here it is the lease. Locks: the messages.
-select count(*) from unnest(%(messages)s::bigint[]) m, lateral pgmq.set_vt(%(slug)s, m, %(lease)s::integer)
+-- name: lease_messages (many)
+-- The core sets no visibility (0.8) or one that outlasts the deadline (0.15): here it is the lease. How often each was
+-- read tells whether somebody else has it now. Locks: the messages.
+select v.msg_id, v.read_ct
+from unnest(%(messages)s::bigint[]) m, lateral pgmq.set_vt(%(slug)s, m, %(lease)s::integer) v
 
 -- name: own_task (at most one)
 -- Whether a task is still ours. The core lets any worker complete any started task, so every end asks this first.
